@@ -1,0 +1,1 @@
+"""Datum keeps Linux hosts in the state that a git revision declares."""

@@ -1,0 +1,1 @@
+"""Reads a fleet repository and resolves what it declares for one host. Pure."""

@@ -1,0 +1,1 @@
+"""Builds the resource graph. The only room that imports networkx. Pure."""

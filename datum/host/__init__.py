@@ -1,0 +1,1 @@
+"""The host itself: walking paths, writing files, running programs. Effects live here."""

@@ -1,0 +1,1 @@
+"""The values that cross the boundaries between rooms: frozen, and without effects."""

@@ -1,0 +1,86 @@
+"""Resources in an order that respects every edge. Pure; no networkx object in it."""
+
+import enum
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from datum.diagnostics import SourceLocation
+from datum.model.identity import ResourceId
+from datum.model.manifest import Resource
+
+
+class DependencyKind(enum.StrEnum):
+    """systemd's words: `requires` is order, and a failure spreads; `after` is order only."""
+
+    REQUIRES = "requires"
+    AFTER = "after"
+
+
+@frozen(order=True)
+class Target:
+    """What a resource holds on the host: two resources must not hold the same one.
+
+    `kind` names the space (`path`, `user`, `unit`, `port`); `key` is the normal form in it.
+    """
+
+    kind: str
+    key: str
+    # A keyed edit shares its file with edits of its own type, never with another type.
+    shared: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}"
+
+
+@frozen(order=True)
+class Dependency:
+    """`source` comes after `target`."""
+
+    source: ResourceId
+    target: ResourceId
+    kind: DependencyKind
+    # For people: `declared`, `parent directory`, `owner`.
+    reason: str
+    # Where it is declared; None for implicit edges.
+    location: SourceLocation | None = field(default=None, order=False)
+    # Soft edges give way to declared ones that contradict them.
+    soft: bool = False
+
+
+@frozen
+class Node:
+    """One resource of the graph with what its provider read from it."""
+
+    resource: Resource
+    # What `Provider.parse` returned; opaque to the engine.
+    desired: object
+    targets: tuple[Target, ...]
+
+
+@frozen
+class ResourceGraph:
+    """Acyclic by construction; every reference resolved; target identities unique."""
+
+    nodes: Mapping[ResourceId, Node]
+    # Every edge that holds, sorted.
+    dependencies: tuple[Dependency, ...]
+    # All ids; respects every edge, ties broken by id.
+    order: tuple[ResourceId, ...]
+    # Soft edges that gave way, each with the declared edges that contradict it.
+    dropped: tuple[Dependency, ...] = ()
+    # id to the ids it directly requires (kind `requires` only), sorted.
+    requires: Mapping[ResourceId, tuple[ResourceId, ...]] = field(factory=dict, repr=False)
+    # Who holds a target.
+    holders: Mapping[Target, ResourceId] = field(factory=dict, repr=False)
+
+    def required_by(self, origin: ResourceId) -> frozenset[ResourceId]:
+        """Return every id that `origin` requires, transitively, without itself."""
+        found: set[ResourceId] = set()
+        waiting = list(self.requires.get(origin, ()))
+        while waiting:
+            current = waiting.pop()
+            if current not in found:
+                found.add(current)
+                waiting.extend(self.requires.get(current, ()))
+        return frozenset(found)

@@ -1,0 +1,60 @@
+"""JSON values, frozen; canonical bytes for digests. Pure."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
+
+JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
+JsonObject: TypeAlias = Mapping[str, JsonValue]
+
+EMPTY: JsonObject = MappingProxyType({})
+
+
+def freeze(value: JsonValue) -> JsonValue:
+    """Return an equal value of tuples and read-only mappings."""
+    if isinstance(value, str) or not isinstance(value, (Mapping, Sequence)):
+        return value
+    if isinstance(value, Mapping):
+        return MappingProxyType({key: freeze(item) for key, item in value.items()})
+    return tuple(freeze(item) for item in value)
+
+
+def thaw(value: JsonValue) -> JsonValue:
+    """Return an equal value of lists and dicts, as `json.dumps` wants them."""
+    if isinstance(value, str) or not isinstance(value, (Mapping, Sequence)):
+        return value
+    if isinstance(value, Mapping):
+        return {key: thaw(item) for key, item in value.items()}
+    return [thaw(item) for item in value]
+
+
+def canonical_json(value: JsonValue) -> bytes:
+    """Return the canonical form of RFC 8785 (JCS).
+
+    Raises:
+        ValueError: a number that JSON cannot carry exactly (NaN, infinity, beyond 2**53).
+    """
+    import rfc8785
+
+    try:
+        return rfc8785.dumps(thaw(value))
+    except rfc8785.CanonicalizationError as error:
+        raise ValueError(str(error)) from error
+
+
+def sorted_json(value: JsonValue) -> bytes:
+    """Return compact JSON with sorted keys, made by the C encoder.
+
+    For digests over whole manifests, where RFC 8785 in Python would cost more than observing the host. Equal
+    values give equal bytes; numbers are written as Python writes them.
+    """
+    return json.dumps(thaw(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(
+        "utf-8", "surrogateescape"
+    )
+
+
+def digest(data: bytes) -> str:
+    """Return the text form `sha256:<hex>`."""
+    return f"sha256:{hashlib.sha256(data).hexdigest()}"

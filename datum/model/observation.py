@@ -1,0 +1,120 @@
+"""What was seen on the host. Unknown is never absent. Pure."""
+
+import enum
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from attrs import field, frozen
+
+from datum.model.identity import ResourceId
+from datum.model.json import EMPTY, JsonObject, JsonValue
+
+
+class Scope(enum.StrEnum):
+    """How far an `Unobservable` reaches (design 1.2)."""
+
+    RESOURCE = "resource"
+    HOST = "host"
+
+
+class Cause(enum.StrEnum):
+    """Why something could not be looked at."""
+
+    DENIED = "denied"
+    LOOP = "loop"
+    UNSAFE_PATH = "unsafe_path"
+    PARSE = "parse"
+    DEADLINE = "deadline"
+    LATE_VALUE = "late_value"
+    # Two ids turned out to be one thing on this host.
+    ALIAS = "alias"
+    # The provider raised or broke its contract.
+    BREACH = "breach"
+    # A failure that says the host is sick.
+    IO = "io"
+    READ_ONLY = "read_only"
+    NO_MEMORY = "no_memory"
+    TOO_MANY_FILES = "too_many_files"
+    DATABASE = "database"
+    IDENTITY = "identity"
+    MASS = "mass"
+    OTHER = "other"
+
+    @property
+    def is_sickness(self) -> bool:
+        """Whether this cause alone says that the host is sick, on a local file system."""
+        return self in {
+            Cause.IO,
+            Cause.READ_ONLY,
+            Cause.NO_MEMORY,
+            Cause.TOO_MANY_FILES,
+            Cause.DATABASE,
+            Cause.IDENTITY,
+            Cause.MASS,
+        }
+
+
+@frozen
+class Unobservable:
+    """It could not be looked at; nothing is concluded from that."""
+
+    cause: Cause
+    # Full sentence with the path or program and the system's own words.
+    detail: str
+    scope: Scope = Scope.RESOURCE
+    # Not counted towards "more than half of a type" (design 1.2): below a directory that others can write, a
+    # network or FUSE mount, or a breach of a provider.
+    discounted: bool = False
+
+
+@frozen
+class NotApplicable:
+    """The facility does not exist here; not compared, blocks nothing."""
+
+    # One of the causes that the type's page lists.
+    cause: str
+
+
+FieldValue: TypeAlias = "JsonValue | Unobservable | NotApplicable"
+
+
+@frozen
+class Present:
+    """It is there."""
+
+    # In the normal form of the type; compared with what is wanted.
+    fields: Mapping[str, FieldValue]
+    # What people want to see of a difference (the old text, bounded). Never compared, not in `plan_id`.
+    detail: JsonObject = field(default=EMPTY, eq=False, repr=False)
+
+
+@frozen
+class Absent:
+    """It is known not to be there."""
+
+    # What stands in the way of making it, in the type's own words: `{"missing_parent": "/etc/app"}`.
+    fields: Mapping[str, FieldValue] = field(factory=dict)
+
+
+Observation: TypeAlias = "Present | Absent | Unobservable"
+
+
+@frozen
+class Machine:
+    """What `${machine.…}` reads: one more resource, observed once per pass."""
+
+    # `memory_mib`, `cpus`, `arch`, `addresses` (by interface), `default_interface`, `root_disk`, and what
+    # `expect:` compares: `os`, `machine_id`. A name that could not be read is missing.
+    values: JsonObject = field(default=EMPTY)
+
+
+@frozen
+class ObservedState:
+    """An answer for every resource of the graph."""
+
+    observations: Mapping[ResourceId, Observation]
+    machine: Machine = field(factory=Machine)
+    # Set when the pass ends here: an `Unobservable` of scope host and what it concerns.
+    sickness: tuple[tuple[str, Unobservable], ...] = ()
+    # Types whose provider raised or broke its contract, with the words.
+    breaches: Mapping[str, str] = field(factory=dict)

@@ -1,0 +1,220 @@
+"""The whole instruction of a pass. Pure."""
+
+import enum
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from datum.diagnostics import SourceLocation
+from datum.model.graph import Target
+from datum.model.identity import HostName, ResourceId
+from datum.model.json import JsonValue
+from datum.model.manifest import Hazard
+from datum.model.observation import Unobservable
+from datum.model.revision import Revision
+
+
+class Operation(enum.StrEnum):
+    """What an action does. `rank` is the order of design 1.4: what a re-plan may become."""
+
+    MARK = "mark"
+    CREATE = "create"
+    UPDATE = "update"
+    REFRESH_RELOAD = "reload"
+    REFRESH_RESTART = "restart"
+    REPLACE = "replace"
+    DELETE = "delete"
+
+    @property
+    def rank(self) -> int:
+        """`mark < create = update < reload < restart < replace < delete`; doing nothing is 0."""
+        return {
+            Operation.MARK: 1,
+            Operation.CREATE: 2,
+            Operation.UPDATE: 2,
+            Operation.REFRESH_RELOAD: 3,
+            Operation.REFRESH_RESTART: 4,
+            Operation.REPLACE: 5,
+            Operation.DELETE: 6,
+        }[self]
+
+    @property
+    def removes(self) -> bool:
+        """Whether it counts against `limits: {removals}`."""
+        return self in {Operation.REPLACE, Operation.DELETE}
+
+
+class Label(enum.StrEnum):
+    """Why an action is planned (design 3.5), the first that fits. Not part of `plan_id`."""
+
+    ADOPT = "adopt"
+    DRIFT = "drift"
+    RETRY = "retry"
+    INTENT = "intent"
+
+
+class HoldReason(enum.StrEnum):
+    """What keeps an action from being done."""
+
+    HAZARD = "hazard"
+    PROTECT = "protect"
+    LIMIT = "limit"
+    AUDIT = "audit"
+    PAUSE = "pause"
+    # A removal waits because something of this pass is unobservable (design 1.2).
+    UNOBSERVABLE = "unobservable"
+    CHANGED_UNDER_US = "changed_under_us"
+
+
+@frozen
+class Hold:
+    """An action is planned and not done."""
+
+    reason: HoldReason
+    # What holds it, and the line or command that releases it.
+    detail: str
+    release: str = ""
+
+
+@frozen
+class Change:
+    """One field before and after."""
+
+    name: str
+    before: JsonValue
+    after: JsonValue
+    # Neither side is ever shown.
+    sensitive: bool = False
+    # Bounded text of both sides, where both are text, for the diff that people read. Not in `plan_id`.
+    before_text: str | None = field(default=None, eq=False, repr=False)
+    after_text: str | None = field(default=None, eq=False, repr=False)
+    # The blob whose text `after_text` would be, when the provider does not hold it.
+    after_blob: str = field(default="", eq=False)
+
+
+@frozen
+class Need:
+    """Something that must be on the host before a step can work, and is not there yet."""
+
+    target: Target
+    # Full sentence: `the directory /etc/app does not exist`.
+    detail: str
+
+
+@frozen
+class Effect:
+    """What a step brings into being."""
+
+    target: Target
+    # A package may create users, files, units: possible, not certain.
+    certain: bool = True
+
+
+@frozen
+class Step:
+    """What a provider's `plan` answers: one operation on its resource."""
+
+    operation: Operation
+    changes: tuple[Change, ...]
+    # What must be provided by an earlier action of the same plan (design 1.3).
+    needs: tuple[Need, ...] = ()
+
+
+@frozen
+class Action:
+    """One resource, one operation, in the total order."""
+
+    resource: ResourceId
+    # `<type>` and the version of its provider, for the report.
+    provider: str
+    operation: Operation
+    changes: tuple[Change, ...]
+    hazards: frozenset[Hazard] = frozenset()
+    label: Label = Label.INTENT
+    # Set: planned, and not done.
+    hold: Hold | None = None
+    # Ids whose planned actions provide what this one needs.
+    known_after: tuple[ResourceId, ...] = ()
+    # Every resource whose failure skips this action: what it requires, transitively.
+    requires: frozenset[ResourceId] = field(default=frozenset(), eq=False, repr=False)
+    # Where the resource is declared; None for orphans, whose declaration is in an older revision.
+    location: SourceLocation | None = field(default=None, eq=False)
+    # The step as the provider gave it.
+    step: Step = field(default=Step(Operation.UPDATE, ()), eq=False, repr=False)
+    # Removal of something the target does not declare: the trail revision that declared it.
+    orphan_of: Revision | None = None
+    # Actions with an equal key, adjacent in the order, are committed together.
+    transaction: str = ""
+
+
+class VerdictKind(enum.StrEnum):
+    """What the planner found for a resource without an action."""
+
+    IN_SYNC = "in_sync"
+    SKIPPED = "skipped"
+    UNOBSERVABLE = "unobservable"
+    # Nothing in the plan or on the host can provide what it needs.
+    IMPOSSIBLE = "impossible"
+
+
+@frozen
+class Verdict:
+    """A resource of the graph that gets no action, and why."""
+
+    kind: VerdictKind
+    # The resource that causes it (skipped), else None.
+    blocked_by: ResourceId | None = None
+    detail: str = ""
+    unobservable: Unobservable | None = None
+    # The step that would be taken were it not skipped; None when in sync or unknown.
+    step: Step | None = field(default=None, eq=False, repr=False)
+    location: SourceLocation | None = field(default=None, eq=False)
+
+
+class OrphanState(enum.StrEnum):
+    """What becomes of something that the trail declares and the target does not."""
+
+    # An action of the plan removes it.
+    REMOVE = "remove"
+    # It is not on the host: settled.
+    ABSENT = "absent"
+    # A rule looked at it and keeps it: settled.
+    KEPT = "kept"
+    # Could not be decided now: keeps the trail.
+    UNSETTLED = "unsettled"
+
+
+@frozen
+class Orphan:
+    """One id that some revision of the trail declared and the target does not (design 4.3)."""
+
+    resource: ResourceId
+    state: OrphanState
+    # The rule: `default_keep`, `modified`, `package_owned`, `declared_below`, `protected_class`, `unobservable`,
+    # `unresolvable`, `declared_otherwise`, `on_removal`.
+    rule: str
+    # Full sentence, and the line or command that settles it.
+    detail: str
+    release: str = ""
+    # The newest trail revision that declares it.
+    declared_by: Revision | None = None
+
+
+@frozen
+class Plan:
+    """Total order of actions; equal inputs give an equal plan."""
+
+    revision: Revision
+    host: HostName
+    manifest_digest: str
+    actions: tuple[Action, ...]
+    # An entry for every resource of the graph that has no action.
+    verdicts: Mapping[ResourceId, Verdict] = field(factory=dict)
+    orphans: tuple[Orphan, ...] = ()
+    # `sha256:<hex>` as design 1.3.
+    plan_id: str = ""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is to be done and nothing stands in the way: the closing plan of `converged`."""
+        return not self.actions and all(verdict.kind is VerdictKind.IN_SYNC for verdict in self.verdicts.values())

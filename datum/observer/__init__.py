@@ -1,0 +1,1 @@
+"""Asks providers what is on the host. Reads only."""

@@ -1,0 +1,1 @@
+"""Decides what to do. Pure: sees no host."""

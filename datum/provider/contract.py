@@ -1,0 +1,203 @@
+"""The contract between the engine and a resource type (design 1.7; ADR 0008). Protocols and values only.
+
+Rules, checked at registration, at run time by the engine, and by `datum.testing.conformance`:
+
+- A provider is constructed once, without arguments, and keeps no state.
+- `parse`, `targets`, `edges`, `plan`, `effects`, `hazards`, `removal` and `adopt` are pure: equal arguments give equal
+  answers, and no host is reached.
+- `observe` answers exactly the names it was asked for, all of its type at once. What cannot be looked at is
+  `Unobservable` for that one name; raising makes every resource of the type unobservable.
+- `plan` is asked when presence is wanted, never about `Unobservable`. `None` means in sync. `CREATE` only from
+  `Absent`; `UPDATE` and `REPLACE` only from `Present`; a step changes something. Absence is planned by the engine.
+- `apply` does the one operation of the step, raises `HostError` on failure, and returns nothing. It does not retry,
+  verify, restart others, or look at other resources. The engine observes again and plans again.
+"""
+
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
+
+from attrs import frozen
+
+from datum.model.graph import DependencyKind, Target
+from datum.model.identity import ResourceId
+from datum.model.json import JsonObject, JsonValue
+from datum.model.manifest import AttributeValue, Hazard
+from datum.model.observation import Absent, Observation, Present
+from datum.model.plan import Effect, Step
+from datum.provider.host import HostReader, HostWriter
+
+CONTRACT_VERSION: Final = 1
+
+
+class FieldClass(enum.StrEnum):
+    """How a field takes part."""
+
+    # Observed and compared.
+    ENFORCED = "enforced"
+    # Used only when the resource is created.
+    CREATION_ONLY = "creation_only"
+    # Says how to act, is no state: `validate`.
+    INSTRUCTION = "instruction"
+
+
+class Removal(enum.StrEnum):
+    """What a type says of removing something that a revision stops declaring (design 4.3)."""
+
+    DELETE = "delete"
+    KEEP = "keep"
+    # Never removed by dropping, whatever `on_removal` says: accounts, hosts, fstab, ssh, pam, boot, the agent.
+    NEVER = "never"
+
+
+class DesiredError(Exception):
+    """An attribute is of the right shape and still cannot be meant; becomes a diagnostic at the field's place."""
+
+    def __init__(self, attribute: str, detail: str, *, hint: str = "", code: str = "bad-value") -> None:
+        """Describe it.
+
+        Args:
+            attribute: name of the field, or empty for the resource's name.
+            detail: full sentence: what is wrong and why.
+            hint: the right value or edit.
+            code: kebab-case code of the diagnostic.
+        """
+        super().__init__(detail)
+        self.attribute = attribute
+        self.detail = detail
+        self.hint = hint
+        self.code = code
+
+
+@frozen
+class ImplicitEdge:
+    """This resource comes after `target`."""
+
+    target: ResourceId
+    reason: str
+    kind: DependencyKind = DependencyKind.REQUIRES
+    # Soft edges give way to declared ones that contradict them.
+    soft: bool = False
+
+
+class TargetIndex(Protocol):
+    """Who holds which target in this graph: all that `edges` may know of other resources."""
+
+    def holder(self, target: Target) -> ResourceId | None:
+        """Return the resource that declares this very target."""
+        ...
+
+    def nearest_parent(self, path: str) -> ResourceId | None:
+        """Return the resource that declares the nearest directory above a path."""
+        ...
+
+
+DesiredT = TypeVar("DesiredT")
+
+
+@runtime_checkable
+class Provider(Protocol[DesiredT]):
+    """One resource type."""
+
+    # `^[a-z][a-z0-9_]*$`
+    type_name: ClassVar[str]
+    contract_version: ClassVar[int]
+    # Version of this provider; part of what a manifest and a plan are a function of.
+    version: ClassVar[str]
+    # JSON Schema 2020-12 of the type's own fields. The annotation `x-datum: source` or `x-datum: template` on a
+    # string property says that it names a file of the repository and reaches `parse` as `Content`.
+    schema: ClassVar[JsonObject]
+    fields: ClassVar[Mapping[str, FieldClass]]
+    # Seconds that one action, and one observation of one resource, may take.
+    apply_deadline: ClassVar[float]
+    observe_deadline: ClassVar[float]
+
+    def normal_name(self, name: str) -> str:
+        """Return the normal form of a name; another spelling is an error that gives this one.
+
+        Raises:
+            DesiredError: no spelling of any name of this type.
+        """
+        ...
+
+    def parse(self, name: str, attributes: Mapping[str, AttributeValue]) -> DesiredT:
+        """Normalise what is wanted; the schema has been checked, no value is `Late`.
+
+        Raises:
+            DesiredError: see there.
+        """
+        ...
+
+    def targets(self, desired: DesiredT) -> tuple[Target, ...]:
+        """Return what this resource holds on the host."""
+        ...
+
+    def edges(self, desired: DesiredT, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
+        """Return the implicit edges, from desired state alone (design 4.5)."""
+        ...
+
+    def observe(self, reader: HostReader, desired: Mapping[str, DesiredT]) -> Mapping[str, Observation]:
+        """Answer for every name."""
+        ...
+
+    def plan(self, desired: DesiredT, observed: Present | Absent) -> Step | None:
+        """Return the step from what is observed to what is wanted."""
+        ...
+
+    def effects(self, desired: DesiredT, step: Step) -> tuple[Effect, ...]:
+        """Return what the step brings into being."""
+        ...
+
+    def hazards(self, desired: DesiredT, step: Step) -> frozenset[Hazard]:
+        """Return what the step may cost; asked for deletions as well."""
+        ...
+
+    def apply(self, writer: HostWriter, desired: DesiredT, step: Step) -> None:
+        """Do the step.
+
+        Raises:
+            HostError: it failed.
+        """
+        ...
+
+    def removal(self, desired: DesiredT) -> Removal:
+        """Return what happens when this is no longer declared and `on_removal` says nothing."""
+        ...
+
+    def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:
+        """Return attributes that declare what is observed."""
+        ...
+
+
+@runtime_checkable
+class TransactionalProvider(Provider[DesiredT], Protocol[DesiredT]):
+    """A type whose adjacent actions can be committed together (apt, one account's fields, one edited file).
+
+    The planner groups adjacent actions of one key. The reconciler observes each again, hands each to `stage`, one
+    by one, and then calls `commit` once. Each action's result comes from its own verification, never from the
+    commit's status.
+    """
+
+    def transaction(self, desired: DesiredT, step: Step) -> str:
+        """Return the key of the transaction this step may join; empty for none."""
+        ...
+
+    def stage(self, writer: HostWriter, desired: DesiredT, step: Step) -> object:
+        """Prepare one step without changing what others see; the answer is handed to `commit`.
+
+        Raises:
+            HostError: this step cannot be staged; the others go on.
+        """
+        ...
+
+    def commit(self, writer: HostWriter, staged: Sequence[object]) -> None:
+        """Do everything that was staged.
+
+        Raises:
+            HostError: the commit as a whole failed; what each action became is observed.
+        """
+        ...
+
+
+# The engine holds providers of every type in one mapping; what one type's `DesiredT` is does not concern it.
+AnyProvider: TypeAlias = Provider[Any]

@@ -1,0 +1,227 @@
+"""What a provider may do to a host: read (`HostReader`) and write (`HostWriter`). Protocols and values only.
+
+Paths are absolute, lexically normal, and below the root of the pass: with `--root DIR` the path `/etc/motd`
+means `DIR/etc/motd`, and no provider can tell. No method follows a symbolic link in any component, except
+well-known root-owned links that the host normalises first (`/var/run`, `/lib`; design 4.7).
+"""
+
+import enum
+from collections.abc import Mapping
+from typing import BinaryIO, ClassVar, Protocol
+
+from attrs import field, frozen
+
+from datum.diagnostics import Diagnostic
+from datum.errors import DatumError, ExitCode
+from datum.model.content import Content
+from datum.model.observation import Cause, Machine, Scope, Unobservable
+from datum.model.result import FailureCause
+
+
+class HostError(DatumError):
+    """Something could not be read or done on the host; caught per resource."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.SOFTWARE
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        code: str = "host-error",
+        cause: Cause = Cause.OTHER,
+        failure: FailureCause = FailureCause.OTHER,
+        hint: str = "",
+        discounted: bool = False,
+    ) -> None:
+        """Describe one failure.
+
+        Args:
+            detail: full sentence with the path or program and the system's own words.
+            code: kebab-case code of the diagnostic.
+            cause: why, when this happened while observing.
+            failure: why, when this happened while applying.
+            hint: what a person can do about it.
+            discounted: see `Unobservable.discounted`.
+        """
+        super().__init__(Diagnostic(code=code, summary="The host refused.", detail=detail, hint=hint))
+        self.detail = detail
+        self.cause = cause
+        self.failure = failure
+        self.discounted = discounted
+
+    def unobservable(self) -> Unobservable:
+        """Return this failure as an answer of `observe`."""
+        scope = Scope.HOST if self.cause.is_sickness and not self.discounted else Scope.RESOURCE
+        return Unobservable(self.cause, self.detail, scope=scope, discounted=self.discounted)
+
+
+class FileKind(enum.StrEnum):
+    """What stands at a path."""
+
+    REGULAR = "regular"
+    DIRECTORY = "directory"
+    SYMLINK = "symlink"
+    FIFO = "fifo"
+    SOCKET = "socket"
+    BLOCK_DEVICE = "block_device"
+    CHARACTER_DEVICE = "character_device"
+
+
+@frozen
+class FileFacts:
+    """What one look at a path found."""
+
+    kind: FileKind
+    # Four octal digits, setuid, setgid and sticky included: `0644`, `4755`.
+    mode: str
+    uid: int
+    gid: int
+    # Bytes.
+    size: int
+    # Object id git would give the bytes; empty unless asked for, or not a regular file.
+    blob: str = ""
+    links: int = 1
+    # Something is mounted on this very path.
+    is_mount_point: bool = False
+    # A leftover of a killed write stands beside it (design 4.7).
+    has_residue: bool = False
+    # Fields that this file system cannot hold (`owner`, `mode`), as on vfat.
+    without: frozenset[str] = frozenset()
+
+
+@frozen
+class Missing:
+    """Nothing stands at a path."""
+
+    # The topmost component of the path that does not exist; the path itself when its directory does.
+    first: str
+    has_residue: bool = False
+
+
+@frozen
+class Command:
+    """A program and its arguments; never a shell string."""
+
+    argv: tuple[str, ...]
+    # Seconds; the program and what it started are killed then.
+    timeout: float
+    stdin: bytes = b""
+    # Added to the fixed environment (PATH, LC_ALL=C.UTF-8, HOME).
+    environment: Mapping[str, str] = field(factory=dict)
+    # Exit codes that count as success.
+    success: frozenset[int] = frozenset({0})
+    directory: str = "/"
+
+
+@frozen
+class CommandOutcome:
+    """How a program ended. Output is cut after a bound, which `is_cut` says."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: bytes
+    is_cut: bool = False
+
+
+@frozen
+class FileWrite:
+    """One regular file as it shall stand at its path."""
+
+    content: Content
+    # Four octal digits. None: as the file it replaces, else 0644.
+    mode: str | None = None
+    # Numeric. None: as the file it replaces, else the caller.
+    uid: int | None = None
+    gid: int | None = None
+    # Program that sees the candidate at its path before the host does (design 4.2); `{path}` is replaced.
+    validate: tuple[str, ...] = ()
+    # Seconds.
+    validate_timeout: float = 60.0
+
+
+class HostReader(Protocol):
+    """Looking. Every method raises `HostError` for what cannot be looked at, and never changes the host."""
+
+    @property
+    def is_running_system(self) -> bool:
+        """Whether the root is that of the running system (no `--root`)."""
+        ...
+
+    @property
+    def caller(self) -> tuple[int, int]:
+        """The uid and gid of this process: the owner of files that declare none."""
+        ...
+
+    def examine(self, path: str, *, blob: str = "") -> FileFacts | Missing:
+        """Look at a path without following a link; `blob`: `sha1` or `sha256` to hash a regular file's bytes."""
+        ...
+
+    def read_file(self, path: str, *, limit: int) -> bytes:
+        """Return at most `limit` bytes of a regular file."""
+        ...
+
+    def list_directory(self, path: str) -> tuple[str, ...]:
+        """Return the names in a directory, sorted."""
+        ...
+
+    def user_id(self, name: str) -> int | None:
+        """Return the uid of a user of this root, None if there is none of that name."""
+        ...
+
+    def group_id(self, name: str) -> int | None:
+        """Return the gid of a group of this root, None if there is none of that name."""
+        ...
+
+    def user_name(self, uid: int) -> str:
+        """Return the name of a uid of this root, or its digits."""
+        ...
+
+    def group_name(self, gid: int) -> str:
+        """Return the name of a gid of this root, or its digits."""
+        ...
+
+    def package_of(self, path: str) -> str | None:
+        """Return the name of the installed package that owns a path, from dpkg's file lists and diversions."""
+        ...
+
+    def machine(self) -> Machine:
+        """Return what this machine is."""
+        ...
+
+    def query(self, command: Command) -> CommandOutcome:
+        """Run a program that only asks; it runs with everything read-only where the system allows that."""
+        ...
+
+
+class HostWriter(HostReader, Protocol):
+    """Doing. Every method is one conditional, atomic, synced change, or raises `HostError` and left nothing."""
+
+    def write_file(self, path: str, wanted: FileWrite) -> None:
+        """Create or replace a regular file (design 4.7); its directory must exist."""
+        ...
+
+    def set_attributes(
+        self, path: str, *, mode: str | None = None, uid: int | None = None, gid: int | None = None
+    ) -> None:
+        """Change owner, then mode, of what stands at the path, without rewriting it."""
+        ...
+
+    def remove_file(self, path: str) -> None:
+        """Unlink what stands at the path, anything but a directory, and a leftover beside it."""
+        ...
+
+    def remove_residue(self, path: str) -> None:
+        """Unlink the leftover of a killed write beside the path."""
+        ...
+
+    def run(self, command: Command) -> CommandOutcome:
+        """Run a program that may change anything."""
+        ...
+
+    def open_content(self, content: Content) -> BinaryIO:
+        """Return a stream over the bytes that a `Content` names."""
+        ...
+
+    def remark(self, text: str) -> None:
+        """Add a remark to the result of the action in hand, such as `not_atomic`."""
+        ...

@@ -1,0 +1,1 @@
+"""Turns results into a pass report. Pure."""

@@ -1,0 +1,1 @@
+"""Gives revisions and their trees. The only room that imports pygit2."""

@@ -1,0 +1,1 @@
+"""The pointer and the pass lock: all that datum keeps."""

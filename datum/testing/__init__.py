@@ -1,0 +1,1 @@
+"""Public tools for tests of providers: fakes and the conformance suite."""

@@ -1,0 +1,1 @@
+"""The resource types that ship with datum, one folder each."""

@@ -1,0 +1,1 @@
+"""Real Debian hosts for the tests; README.md beside this file says how."""
