@@ -41,7 +41,7 @@ class Diagnostic:
     """One finding. Ordered by place, so that a sorted list reads along the files."""
 
     # None sorts as "no place"; kept first in the class so that ordering is by place.
-    location: SourceLocation | None = field(order=lambda place: place or SourceLocation(""))
+    location: SourceLocation | None = field(default=None, order=lambda place: place or SourceLocation(""))
     # Kebab-case, stable, documented in docs/diagnostics.md.
     code: str = field(validator=matches_re(_CODE))
     # Fixed text, no user data.
