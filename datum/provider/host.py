@@ -123,6 +123,18 @@ class CommandOutcome:
     is_cut: bool = False
 
 
+class ProgramRunner(Protocol):
+    """The door through which programs are run."""
+
+    def __call__(self, command: Command) -> CommandOutcome:
+        """Run it to its end.
+
+        Raises:
+            HostError: it could not be started, ran too long, or ended with an exit code that is no success.
+        """
+        ...
+
+
 @frozen
 class FileWrite:
     """One regular file as it shall stand at its path."""
