@@ -28,6 +28,8 @@ class Target:
     key: str
     # A keyed edit shares its file with edits of its own type, never with another type.
     shared: bool = False
+    # Nothing can lie below it: a regular file, a link.
+    leaf: bool = field(default=False, eq=False, order=False)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.key}"
@@ -67,7 +69,7 @@ class ResourceGraph:
     dependencies: tuple[Dependency, ...]
     # All ids; respects every edge, ties broken by id.
     order: tuple[ResourceId, ...]
-    # Soft edges that gave way, each with the declared edges that contradict it.
+    # Soft edges that gave way to declared ones.
     dropped: tuple[Dependency, ...] = ()
     # id to the ids it directly requires (kind `requires` only), sorted.
     requires: Mapping[ResourceId, tuple[ResourceId, ...]] = field(factory=dict, repr=False)

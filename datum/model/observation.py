@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from attrs import field, frozen
 
+from datum.diagnostics import Diagnostic
 from datum.model.identity import ResourceId
 from datum.model.json import EMPTY, JsonObject, JsonValue
 
@@ -86,6 +87,9 @@ class Present:
     fields: Mapping[str, FieldValue]
     # What people want to see of a difference (the old text, bounded). Never compared, not in `plan_id`.
     detail: JsonObject = field(default=EMPTY, eq=False, repr=False)
+    # What this is on the host, where one thing can have two names and is certain to be one thing: device and inode
+    # of a file with one link, the real name of a unit. Two ids of one identity are both unobservable.
+    identity: str = field(default="", eq=False)
 
 
 @frozen
@@ -116,5 +120,7 @@ class ObservedState:
     machine: Machine = field(factory=Machine)
     # Set when the pass ends here: an `Unobservable` of scope host and what it concerns.
     sickness: tuple[tuple[str, Unobservable], ...] = ()
+    # `expect.warn` mismatches and causes that `on_failure: continue` overruled.
+    warnings: tuple[Diagnostic, ...] = ()
     # Types whose provider raised or broke its contract, with the words.
     breaches: Mapping[str, str] = field(factory=dict)

@@ -147,6 +147,17 @@ class Action:
     transaction: str = ""
 
 
+@frozen
+class Replan:
+    """What the planner says of one action when its turn has come and the resource was observed again."""
+
+    # None: the host is already as this action would leave it, or `hold` says why it stays as it is.
+    step: Step | None = None
+    hold: Hold | None = None
+    # The step is another than the planned one.
+    differs: bool = False
+
+
 class VerdictKind(enum.StrEnum):
     """What the planner found for a resource without an action."""
 

@@ -85,6 +85,8 @@ class FileFacts:
     is_mount_point: bool = False
     # A leftover of a killed write stands beside it (design 4.7).
     has_residue: bool = False
+    # Device and inode, `8:1/1234`; empty when the file has other links.
+    identity: str = ""
     # Fields that this file system cannot hold (`owner`, `mode`), as on vfat.
     without: frozenset[str] = frozenset()
 

@@ -1,0 +1,197 @@
+"""Manifest to resource graph (design 4.5): parse, claim targets, draw edges, order.
+
+Rules enforced here: target identities are unique, nothing lies below a leaf, the agent's own places are no targets
+(design 3.4), references are resolved, no cycle remains. Every diagnostic of a manifest is collected. No effects.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from datum.diagnostics import Diagnostic, SourceLocation, sorted_unique
+from datum.errors import FleetError
+from datum.graph.ordering import order_nodes
+from datum.model.graph import Dependency, DependencyKind, Node, ResourceGraph, Target
+from datum.model.identity import ResourceId
+from datum.model.manifest import EffectiveManifest, Resource
+from datum.provider.contract import AnyProvider, DesiredError
+from datum.provider.paths import is_below, parents
+
+PROTECTED_PATHS: Final = ("/etc/datum", "/var/lib/datum")
+"""Where configuration, trust and state lie unless the host's configuration says otherwise; the host room refuses
+the real places as well, by every spelling."""
+
+
+class _Index:
+    """`TargetIndex` over the claimed targets."""
+
+    def __init__(self, holders: Mapping[Target, ResourceId]) -> None:
+        self._holders = holders
+        self._paths = {target.key: holder for target, holder in holders.items() if target.kind == "path"}
+
+    def holder(self, target: Target) -> ResourceId | None:
+        return self._holders.get(target)
+
+    def nearest_parent(self, path: str) -> ResourceId | None:
+        for parent in parents(path):
+            if parent in self._paths:
+                return self._paths[parent]
+        return None
+
+
+def build_graph(manifest: EffectiveManifest, providers: Mapping[str, AnyProvider]) -> ResourceGraph:
+    """Build the graph of one host.
+
+    Raises:
+        FleetError: with every diagnostic: values that cannot be meant, targets held twice, cycles.
+    """
+    diagnostics: list[Diagnostic] = []
+    nodes = parse_nodes(manifest.resources, providers, diagnostics)
+    holders = _claim_targets(nodes, diagnostics)
+    dependencies = _declared(nodes, diagnostics)
+    dependencies += _implicit(nodes, providers, _Index(holders))
+    if diagnostics:
+        raise FleetError(*sorted_unique(diagnostics))
+    ordering = order_nodes(nodes, dependencies)
+    if ordering.diagnostics:
+        raise FleetError(*sorted_unique(ordering.diagnostics))
+    requires: dict[ResourceId, list[ResourceId]] = {}
+    for dependency in ordering.dependencies:
+        if dependency.kind is DependencyKind.REQUIRES:
+            requires.setdefault(dependency.source, []).append(dependency.target)
+    return ResourceGraph(
+        nodes=nodes,
+        dependencies=ordering.dependencies,
+        order=ordering.order,
+        dropped=ordering.dropped,
+        requires={source: tuple(sorted(set(targets))) for source, targets in requires.items()},
+        holders=holders,
+    )
+
+
+def parse_nodes(
+    resources: Iterable[Resource], providers: Mapping[str, AnyProvider], diagnostics: list[Diagnostic]
+) -> dict[ResourceId, Node]:
+    """Let each type read its resources; what it cannot mean is added to `diagnostics`."""
+    nodes: dict[ResourceId, Node] = {}
+    for resource in resources:
+        provider = providers[resource.id.type]
+        attributes = resource.attributes
+        if resource.unmanaged:
+            attributes = {name: value for name, value in attributes.items() if name not in resource.unmanaged}
+        try:
+            desired = provider.parse(resource.id.name, attributes)
+        except DesiredError as error:
+            diagnostics.append(_bad_value(resource, error))
+            continue
+        nodes[resource.id] = Node(resource, desired, provider.targets(desired))
+    return nodes
+
+
+def _bad_value(resource: Resource, error: DesiredError) -> Diagnostic:
+    origin = resource.origins.get(error.attribute)
+    return Diagnostic(
+        location=origin.winner.location if origin else resource.location,
+        code=error.code,
+        summary="A value cannot be meant.",
+        detail=error.detail,
+        hint=error.hint,
+        resource=str(resource.id),
+    )
+
+
+def _claim_targets(nodes: Mapping[ResourceId, Node], diagnostics: list[Diagnostic]) -> dict[Target, ResourceId]:
+    holders: dict[Target, ResourceId] = {}
+    leaves: dict[str, ResourceId] = {}
+    for origin, node in nodes.items():
+        for target in node.targets:
+            other = holders.setdefault(target, origin)
+            if other != origin and not (target.shared and other.type == origin.type):
+                diagnostics.append(_held_twice(nodes, target, other, origin))
+            if target.kind == "path":
+                diagnostics.extend(_protected(node, target))
+                if target.leaf and not node.resource.absent:
+                    leaves[target.key] = origin
+    for target, origin in holders.items():
+        if target.kind != "path" or nodes[origin].resource.absent:
+            continue
+        for parent in parents(target.key):
+            if parent in leaves:
+                diagnostics.append(_below_leaf(nodes, leaves[parent], origin))
+    return holders
+
+
+def _held_twice(nodes: Mapping[ResourceId, Node], target: Target, first: ResourceId, second: ResourceId) -> Diagnostic:
+    return Diagnostic(
+        location=nodes[second].resource.location,
+        code="duplicate-target",
+        summary="Two resources hold one thing.",
+        detail=f"{second} and {first} both hold the {target}. One of them must go, or both must be one resource.",
+        resource=str(second),
+        related=((f"{first} is declared here", nodes[first].resource.location),),
+    )
+
+
+def _below_leaf(nodes: Mapping[ResourceId, Node], leaf: ResourceId, below: ResourceId) -> Diagnostic:
+    return Diagnostic(
+        location=nodes[below].resource.location,
+        code="below-a-file",
+        summary="Nothing can lie below a file.",
+        detail=f"{below} lies below {leaf}, which is no directory. Move one of them.",
+        resource=str(below),
+        related=((f"{leaf} is declared here", nodes[leaf].resource.location),),
+    )
+
+
+def _protected(node: Node, target: Target) -> Iterable[Diagnostic]:
+    for protected in PROTECTED_PATHS:
+        if is_below(target.key, protected) or is_below(protected, target.key):
+            yield Diagnostic(
+                location=node.resource.location,
+                code="protected-path",
+                summary="The agent's own places are no target.",
+                detail=(
+                    f"{node.resource.id} would reach {protected}, where the agent keeps its state, configuration "
+                    "and trust. These are changed by datum's own commands only."
+                ),
+                resource=str(node.resource.id),
+            )
+            return
+
+
+def _declared(nodes: Mapping[ResourceId, Node], diagnostics: list[Diagnostic]) -> list[Dependency]:
+    dependencies: list[Dependency] = []
+    for origin, node in nodes.items():
+        resource = node.resource
+        for kind, targets in ((DependencyKind.REQUIRES, resource.requires), (DependencyKind.AFTER, resource.after)):
+            for target in targets:
+                location = resource.references.get(target, resource.location)
+                if target in nodes:
+                    dependencies.append(Dependency(origin, target, kind, "declared", location))
+                else:
+                    diagnostics.append(_unresolved(resource, target, location))
+    return dependencies
+
+
+def _unresolved(resource: Resource, target: ResourceId, location: SourceLocation) -> Diagnostic:
+    return Diagnostic(
+        location=location,
+        code="unresolved-reference",
+        summary="A reference names nothing.",
+        detail=f"{resource.id} refers to {target}, which this host does not declare.",
+        resource=str(resource.id),
+    )
+
+
+def _implicit(
+    nodes: Mapping[ResourceId, Node], providers: Mapping[str, AnyProvider], index: _Index
+) -> list[Dependency]:
+    found: list[Dependency] = []
+    for origin, node in nodes.items():
+        if node.resource.absent:
+            continue
+        found.extend(
+            Dependency(origin, edge.target, edge.kind, edge.reason, soft=edge.soft)
+            for edge in providers[origin.type].edges(node.desired, index)
+            if edge.target != origin and not nodes[edge.target].resource.absent
+        )
+    return found

@@ -1,0 +1,113 @@
+"""Finding resource types by entry point and verifying each (house rule: no provider has a private path).
+
+An entry point is code that will run as root: two distributions that offer one type are refused by name.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from typing import Final
+
+from datum.diagnostics import Diagnostic
+from datum.errors import ProviderContractError, ProviderError
+from datum.provider.contract import CONTRACT_VERSION, AnyProvider, FieldClass, Provider
+
+GROUP: Final = "datum.providers"
+_TYPE: Final = re.compile(r"[a-z][a-z0-9_]*")
+
+
+def load_providers(points: Iterable[EntryPoint] | None = None) -> Mapping[str, AnyProvider]:
+    """Load every registered type.
+
+    Args:
+        points: the entry points; None for those of the installed distributions.
+
+    Raises:
+        ProviderError: one cannot be imported, or two distributions offer one type.
+        ProviderContractError: one breaks the contract.
+    """
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(
+        entry_points(group=GROUP) if points is None else points, key=lambda point: (point.name, point.value)
+    ):
+        other = found.setdefault(point.name, point)
+        if other is not point and (other.value, _distribution(other)) != (point.value, _distribution(point)):
+            raise ProviderError(
+                _diagnostic(
+                    "duplicate-provider",
+                    f"The type '{point.name}' is offered by {_distribution(other)} ({other.value}) and by "
+                    f"{_distribution(point)} ({point.value}). Uninstall one of them.",
+                )
+            )
+    return {name: _load(point) for name, point in found.items()}
+
+
+def _distribution(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else "an unnamed distribution"
+
+
+def _load(point: EntryPoint) -> AnyProvider:
+    try:
+        provider = point.load()()
+    except Exception as error:
+        raise ProviderError(
+            _diagnostic(
+                "provider-not-loadable",
+                f"The type '{point.name}' of {_distribution(point)} cannot be loaded from {point.value}: {error!r}.",
+            )
+        ) from error
+    return verify_provider(point.name, provider, _distribution(point))
+
+
+def verify_provider(name: str, provider: object, distribution: str) -> AnyProvider:
+    """Return the provider if it keeps the parts of the contract that can be seen without a resource.
+
+    Raises:
+        ProviderContractError: it does not; the text says which part.
+    """
+    if not isinstance(provider, Provider):
+        required = (*Provider.__protocol_attrs__,)  # type: ignore[attr-defined]  # typing's own list, since 3.11
+        missing = sorted(attribute for attribute in required if not hasattr(provider, attribute))
+        raise _breach(name, distribution, f"it lacks {', '.join(missing)}")
+    if provider.type_name != name or not _TYPE.fullmatch(name):
+        raise _breach(name, distribution, f"it calls itself '{provider.type_name}'")
+    if provider.contract_version != CONTRACT_VERSION:
+        raise _breach(
+            name,
+            distribution,
+            f"it was written for version {provider.contract_version} of the contract, this datum has {CONTRACT_VERSION}",
+        )
+    _verify_schema(name, distribution, provider)
+    return provider
+
+
+def _verify_schema(name: str, distribution: str, provider: AnyProvider) -> None:
+    import jsonschema_rs
+
+    from datum.model.json import thaw
+
+    schema = thaw(provider.schema)
+    try:
+        jsonschema_rs.meta.validate(schema)
+    except (jsonschema_rs.ValidationError, ValueError) as error:
+        raise _breach(name, distribution, f"its schema is no JSON Schema: {error}") from error
+    properties = provider.schema.get("properties")
+    declared = set(properties) if isinstance(properties, Mapping) else set()
+    if declared != set(provider.fields):
+        odd = ", ".join(sorted(declared ^ set(provider.fields)))
+        raise _breach(name, distribution, f"schema and fields disagree on {odd}")
+    if not all(isinstance(kind, FieldClass) for kind in provider.fields.values()):
+        raise _breach(name, distribution, "a field has no class")
+
+
+def _breach(name: str, distribution: str, what: str) -> ProviderContractError:
+    return ProviderContractError(
+        _diagnostic(
+            "provider-breach",
+            f"The type '{name}' of {distribution} breaks the provider contract: {what}. This is a bug in that provider.",
+        )
+    )
+
+
+def _diagnostic(code: str, detail: str) -> Diagnostic:
+    return Diagnostic(code=code, summary="A resource type cannot be used.", detail=detail)
