@@ -101,23 +101,27 @@ def _bad_value(resource: Resource, error: DesiredError) -> Diagnostic:
 
 def _claim_targets(nodes: Mapping[ResourceId, Node], diagnostics: list[Diagnostic]) -> dict[Target, ResourceId]:
     holders: dict[Target, ResourceId] = {}
-    leaves: dict[str, ResourceId] = {}
     for origin, node in nodes.items():
         for target in node.targets:
             other = holders.setdefault(target, origin)
             if other != origin and not (target.shared and other.type == origin.type):
                 diagnostics.append(_held_twice(nodes, target, other, origin))
-            if target.kind == "path":
-                diagnostics.extend(_protected(node, target))
-                if target.leaf and not node.resource.absent:
-                    leaves[target.key] = origin
-    for target, origin in holders.items():
-        if target.kind != "path" or nodes[origin].resource.absent:
-            continue
-        for parent in parents(target.key):
-            if parent in leaves:
-                diagnostics.append(_below_leaf(nodes, leaves[parent], origin))
+            diagnostics.extend(_protected(node, target))
+    diagnostics.extend(_below_leaves(nodes, holders))
     return holders
+
+
+def _below_leaves(nodes: Mapping[ResourceId, Node], holders: Mapping[Target, ResourceId]) -> Iterable[Diagnostic]:
+    present = {
+        target.key: (target, holder)
+        for target, holder in holders.items()
+        if target.kind == "path" and not nodes[holder].resource.absent
+    }
+    leaves = {path: holder for path, (target, holder) in present.items() if target.leaf}
+    for path, (_, holder) in present.items():
+        for parent in parents(path):
+            if parent in leaves:
+                yield _below_leaf(nodes, leaves[parent], holder)
 
 
 def _held_twice(nodes: Mapping[ResourceId, Node], target: Target, first: ResourceId, second: ResourceId) -> Diagnostic:
@@ -143,8 +147,11 @@ def _below_leaf(nodes: Mapping[ResourceId, Node], leaf: ResourceId, below: Resou
 
 
 def _protected(node: Node, target: Target) -> Iterable[Diagnostic]:
+    if target.kind != "path":
+        return
     for protected in PROTECTED_PATHS:
-        if is_below(target.key, protected) or is_below(protected, target.key):
+        takes_along = is_below(protected, target.key) and (target.leaf or node.resource.absent)
+        if is_below(target.key, protected) or takes_along:
             yield Diagnostic(
                 location=node.resource.location,
                 code="protected-path",

@@ -75,7 +75,7 @@ def verify_provider(name: str, provider: object, distribution: str) -> AnyProvid
         raise _breach(
             name,
             distribution,
-            f"it was written for version {provider.contract_version} of the contract, this datum has {CONTRACT_VERSION}",
+            f"it was written for contract version {provider.contract_version}, this datum has {CONTRACT_VERSION}",
         )
     _verify_schema(name, distribution, provider)
     return provider
@@ -84,11 +84,8 @@ def verify_provider(name: str, provider: object, distribution: str) -> AnyProvid
 def _verify_schema(name: str, distribution: str, provider: AnyProvider) -> None:
     import jsonschema_rs
 
-    from datum.model.json import thaw
-
-    schema = thaw(provider.schema)
     try:
-        jsonschema_rs.meta.validate(schema)
+        jsonschema_rs.meta.validate(dict(provider.schema))
     except (jsonschema_rs.ValidationError, ValueError) as error:
         raise _breach(name, distribution, f"its schema is no JSON Schema: {error}") from error
     properties = provider.schema.get("properties")
@@ -104,7 +101,8 @@ def _breach(name: str, distribution: str, what: str) -> ProviderContractError:
     return ProviderContractError(
         _diagnostic(
             "provider-breach",
-            f"The type '{name}' of {distribution} breaks the provider contract: {what}. This is a bug in that provider.",
+            f"The type '{name}' of {distribution} breaks the provider contract: {what}. "
+            "This is a bug in that provider.",
         )
     )
 

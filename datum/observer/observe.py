@@ -1,0 +1,201 @@
+"""One look at the host: every provider is asked once, for all resources of its type (design 1.2).
+
+Reads only. Rules enforced here: an answer for every resource, unknown is never absent, a provider that raises or
+breaks its contract makes its own resources unobservable and nothing else, a host that is sick ends the pass.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Final
+
+from attrs import evolve, field, frozen
+
+from datum.diagnostics import Diagnostic, Severity
+from datum.model.graph import Node
+from datum.model.identity import ResourceId
+from datum.model.manifest import Expectation, OnObservationFailure
+from datum.model.observation import (
+    Absent,
+    Cause,
+    Machine,
+    Observation,
+    ObservedState,
+    Present,
+    Scope,
+    Unobservable,
+)
+from datum.provider.contract import AnyProvider
+from datum.provider.host import HostError, HostReader
+
+MASS_AT_LEAST: Final = 5
+"""Fewer unobservable resources of a type than this never say that the host is sick."""
+
+Deadline = Callable[[float], AbstractContextManager[None]]
+"""`with deadline(seconds):` raises `HostError` in this thread when the time is over."""
+
+
+@frozen
+class Look:
+    """How to look: what stays the same during one pass."""
+
+    providers: Mapping[str, AnyProvider]
+    reader: HostReader
+    deadline: Deadline
+    on_failure: OnObservationFailure = OnObservationFailure.AUTO
+    expect: Expectation = field(factory=Expectation)
+    machine: Machine = field(factory=Machine)
+
+
+def observe_state(
+    nodes: Mapping[ResourceId, Node], look: Look, *, known: Mapping[ResourceId, Unobservable] | None = None
+) -> ObservedState:
+    """Return an answer for every node.
+
+    Args:
+        nodes: what to look at.
+        look: by which means.
+        known: resources that are known not to be observable (a late value could not be computed).
+    """
+    observations: dict[ResourceId, Observation] = dict(known or {})
+    breaches: dict[str, str] = {}
+    for kind, group in _by_type(nodes, observations).items():
+        answers, breach = _ask(kind, group, look)
+        observations.update(answers)
+        if breach:
+            breaches[kind] = breach
+    _separate_aliases(observations)
+    sickness = [*_unexpected(look, warned=False), *_sick(observations), *_mass(observations)]
+    warnings = [_warning(what, found) for what, found in _unexpected(look, warned=True)]
+    match look.on_failure:
+        case OnObservationFailure.CONTINUE:
+            warnings += [_warning(what, found) for what, found in sickness if found.cause is not Cause.IDENTITY]
+            sickness = [(what, found) for what, found in sickness if found.cause is Cause.IDENTITY]
+        case OnObservationFailure.END:
+            sickness += _any(observations)
+        case OnObservationFailure.AUTO:
+            pass
+    return ObservedState(observations, look.machine, tuple(sickness), tuple(warnings), breaches)
+
+
+def observe_one(origin: ResourceId, node: Node, look: Look) -> Observation:
+    """Look at a single resource again, when its turn has come or after its action."""
+    answers, _ = _ask(origin.type, {origin.name: (origin, node)}, look)
+    return answers[origin]
+
+
+_Group = Mapping[str, tuple[ResourceId, Node]]
+
+
+def _by_type(nodes: Mapping[ResourceId, Node], known: Mapping[ResourceId, Observation]) -> Mapping[str, _Group]:
+    groups: dict[str, dict[str, tuple[ResourceId, Node]]] = {}
+    for origin, node in nodes.items():
+        if origin not in known:
+            groups.setdefault(origin.type, {})[origin.name] = (origin, node)
+    return groups
+
+
+def _ask(kind: str, group: _Group, look: Look) -> tuple[dict[ResourceId, Observation], str]:
+    """Call a provider's `observe` through the one guard; return the answers and the breach, if any."""
+    provider = look.providers[kind]
+    desired = {name: node.desired for name, (_, node) in group.items()}
+    try:
+        with look.deadline(provider.observe_deadline * len(group)):
+            answers = provider.observe(look.reader, desired)
+        breach = _odd_answers(answers, desired)
+    except HostError as error:
+        found = error.unobservable()
+        return {origin: found for origin, _ in group.values()}, ""
+    except Exception as error:  # noqa: BLE001  # a provider is untrusted code: whatever it raises stays its own
+        breach = f"observe raised {error!r}"
+    if breach:
+        found = Unobservable(
+            Cause.BREACH, f"The provider '{kind}' broke its contract: {breach}. This is a bug in it.", discounted=True
+        )
+        return {origin: found for origin, _ in group.values()}, breach
+    return {origin: answers[name] for name, (origin, _) in group.items()}, ""
+
+
+def _odd_answers(answers: object, desired: Mapping[str, object]) -> str:
+    if not isinstance(answers, Mapping):
+        return f"observe answered {type(answers).__name__}, no mapping"
+    if missing := sorted(desired.keys() - answers.keys()):
+        return f"observe did not answer for {missing[0]}"
+    if extra := sorted(map(str, answers.keys() - desired.keys())):
+        return f"observe answered for {extra[0]}, which it was not asked for"
+    for name, answer in answers.items():
+        if not isinstance(answer, (Present, Absent, Unobservable)):
+            return f"observe answered {type(answer).__name__} for {name}"
+    return ""
+
+
+def _separate_aliases(observations: dict[ResourceId, Observation]) -> None:
+    """Make ids that turned out to be one thing on this host unobservable, all of them (design 4.5)."""
+    same: dict[tuple[str, str], list[ResourceId]] = {}
+    for origin, observation in observations.items():
+        if isinstance(observation, Present) and observation.identity:
+            same.setdefault((origin.type, observation.identity), []).append(origin)
+    for origins in same.values():
+        if len(origins) > 1:
+            names = " and ".join(str(origin) for origin in sorted(origins))
+            found = Unobservable(
+                Cause.ALIAS, f"{names} are one thing on this host. Declare one of them; neither is acted on."
+            )
+            observations.update(dict.fromkeys(origins, found))
+
+
+def _sick(observations: Mapping[ResourceId, Observation]) -> Iterable[tuple[str, Unobservable]]:
+    for origin, observation in sorted(observations.items()):
+        if isinstance(observation, Unobservable) and observation.scope is Scope.HOST:
+            yield str(origin), observation
+
+
+def _any(observations: Mapping[ResourceId, Observation]) -> Iterable[tuple[str, Unobservable]]:
+    for origin, observation in sorted(observations.items()):
+        if isinstance(observation, Unobservable) and observation.scope is not Scope.HOST:
+            yield str(origin), evolve(observation, scope=Scope.HOST)
+
+
+def _mass(observations: Mapping[ResourceId, Observation]) -> Iterable[tuple[str, Unobservable]]:
+    """Yield each type of which more than half, and at least five, could not be looked at."""
+    total: dict[str, int] = {}
+    unseen: dict[str, int] = {}
+    for origin, observation in observations.items():
+        total[origin.type] = total.get(origin.type, 0) + 1
+        if isinstance(observation, Unobservable) and not observation.discounted:
+            unseen[origin.type] = unseen.get(origin.type, 0) + 1
+    for kind, count in sorted(unseen.items()):
+        if count >= MASS_AT_LEAST and count * 2 > total[kind]:
+            yield (
+                kind,
+                Unobservable(
+                    Cause.MASS, f"{count} of {total[kind]} {kind} resources could not be looked at.", scope=Scope.HOST
+                ),
+            )
+
+
+def _unexpected(look: Look, *, warned: bool) -> Iterable[tuple[str, Unobservable]]:
+    for name, wanted in sorted(look.expect.values.items()):
+        if (name in look.expect.warn) is not warned:
+            continue
+        seen = look.machine.values.get(name)
+        if seen != wanted:
+            what = "could not be read" if seen is None else f"is '{seen}'"
+            place = f" ({look.expect.location})" if look.expect.location else ""
+            yield (
+                f"expect.{name}",
+                Unobservable(
+                    Cause.IDENTITY,
+                    f"The fleet expects {name} '{wanted}'{place}; on this machine it {what}. "
+                    "Is this the machine that the host name stands for?",
+                    scope=Scope.HOST,
+                ),
+            )
+
+
+def _warning(what: str, found: Unobservable) -> Diagnostic:
+    return Diagnostic(
+        code="observation-overruled",
+        summary="Something could not be looked at, and the fleet says to go on.",
+        detail=f"{what}: {found.detail}",
+        severity=Severity.WARNING,
+    )
