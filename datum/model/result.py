@@ -52,6 +52,8 @@ class FailureCause(enum.StrEnum):
     CHECK = "check"
     BREACH = "breach"
     DEADLINE = "deadline"
+    # What was done could not be looked at afterwards.
+    UNOBSERVABLE = "unobservable"
     OTHER = "other"
 
 

@@ -67,3 +67,16 @@ class SourceStatus(enum.StrEnum):
     REFUSED = "refused"
     # Acceptable, but on the host's list of quarantined revisions.
     QUARANTINED = "quarantined"
+
+
+@frozen
+class CommitInfo:
+    """What a commit says of itself. Claims of whoever made it, for people: nothing is decided on them."""
+
+    # `Name <address>`; bytes that are not UTF-8 are replaced.
+    author: str
+    committer: str
+    # ISO 8601, UTC, whole seconds: `2026-01-31T12:00:00Z`; `@<seconds>` where no calendar holds it.
+    committed_at: str
+    # First line of the message.
+    subject: str

@@ -30,7 +30,7 @@ from datum.provider.host import HostError, HostReader
 MASS_AT_LEAST: Final = 5
 """Fewer unobservable resources of a type than this never say that the host is sick."""
 
-Deadline = Callable[[float], AbstractContextManager[None]]
+Deadline = Callable[[float], AbstractContextManager[None, None]]
 """`with deadline(seconds):` raises `HostError` in this thread when the time is over."""
 
 
@@ -98,9 +98,9 @@ def _ask(kind: str, group: _Group, look: Look) -> tuple[dict[ResourceId, Observa
     """Call a provider's `observe` through the one guard; return the answers and the breach, if any."""
     provider = look.providers[kind]
     desired = {name: node.desired for name, (_, node) in group.items()}
+    answers: Mapping[str, Observation] = {}
     try:
-        with look.deadline(provider.observe_deadline * len(group)):
-            answers = provider.observe(look.reader, desired)
+        answers = _call(provider, desired, look)
         breach = _odd_answers(answers, desired)
     except HostError as error:
         found = error.unobservable()
@@ -113,6 +113,11 @@ def _ask(kind: str, group: _Group, look: Look) -> tuple[dict[ResourceId, Observa
         )
         return {origin: found for origin, _ in group.values()}, breach
     return {origin: answers[name] for name, (origin, _) in group.items()}, ""
+
+
+def _call(provider: AnyProvider, desired: Mapping[str, object], look: Look) -> Mapping[str, Observation]:
+    with look.deadline(provider.observe_deadline * len(desired)):
+        return provider.observe(look.reader, desired)
 
 
 def _odd_answers(answers: object, desired: Mapping[str, object]) -> str:

@@ -1,0 +1,107 @@
+"""What a pass did, for people and machines (design 1 and 5). Pure."""
+
+from collections.abc import Mapping
+
+from attrs import field, frozen
+
+from datum.diagnostics import Diagnostic, SourceLocation
+from datum.model.identity import HostName, ResourceId
+from datum.model.json import JsonValue
+from datum.model.plan import Hold, Orphan
+from datum.model.pointer import Pointer
+from datum.model.result import Outcome, PassOutcome
+from datum.model.revision import Revision, SourceStatus
+
+
+@frozen
+class SourceReport:
+    """What asking the source gave."""
+
+    # As configured, without credentials.
+    remote: str
+    ref: str
+    status: SourceStatus
+    # What the source names, whether or not it is acceptable.
+    revision: Revision | None = None
+    # Why it is not `ok`, and the command that would proceed.
+    diagnostics: tuple[Diagnostic, ...] = ()
+
+
+@frozen
+class ChangeReport:
+    """One field of one resource; `diff` is a unified diff where both sides are text and neither is secret."""
+
+    field: str
+    before: JsonValue
+    after: JsonValue
+    diff: str = ""
+
+
+@frozen
+class ResourceReport:
+    """One resource that is not simply in sync."""
+
+    id: ResourceId
+    outcome: Outcome
+    # `create`, `update`, …; empty where there is no action.
+    operation: str = ""
+    # `intent`, `drift`, `adopt`, `retry`; empty where there is no action.
+    label: str = ""
+    location: SourceLocation | None = None
+    changes: tuple[ChangeReport, ...] = ()
+    hazards: tuple[str, ...] = ()
+    # Whose outcome skipped this one.
+    blocked_by: ResourceId | None = None
+    hold: Hold | None = None
+    detail: str = ""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    remarks: tuple[str, ...] = ()
+    # Seconds.
+    duration: float = 0.0
+
+
+@frozen
+class LeftOver:
+    """What the closing plan still contains, and who may have caused it."""
+
+    resource: ResourceId
+    fields: tuple[str, ...]
+    # Resources whose actions ran after this one's own.
+    suspects: tuple[ResourceId, ...] = ()
+
+
+@frozen
+class PassReport:
+    """One pass. `datum report --json` prints it by the schema of `datum/report/schema.json`."""
+
+    # `20261129T031500Z-4711`: when it began (UTC) and the process.
+    id: str
+    host: HostName
+    # ISO 8601, UTC.
+    started: str
+    # Seconds.
+    duration: float
+    source: SourceReport
+    outcome: PassOutcome
+    exit_code: int
+    # What was enforced by this pass; None when there was nothing to enforce.
+    target: Revision | None = None
+    manifest_digest: str = ""
+    plan_id: str = ""
+    # As the pass found it and as it left it; None: there was none.
+    pointer_before: Pointer | None = None
+    pointer_after: Pointer | None = None
+    # Resources by outcome; `in_sync` ones are only counted.
+    counts: Mapping[Outcome, int] = field(factory=dict)
+    resources: tuple[ResourceReport, ...] = ()
+    orphans: tuple[Orphan, ...] = ()
+    left_over: tuple[LeftOver, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
+    # `datum`, `python` and each provider.
+    versions: Mapping[str, str] = field(factory=dict)
+    # Seconds by stage.
+    stages: Mapping[str, float] = field(factory=dict)
+    # Equal requests that this pass answered as well (design 1.6).
+    joined: int = 0
+    # Older entries fell off the trail in this pass (3.5).
+    is_trail_cut: bool = False

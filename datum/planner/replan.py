@@ -1,0 +1,79 @@
+"""One action whose turn has come, planned again against what is there now (design 1.4). Pure.
+
+Equal to what was planned: done as planned. Nothing left to do: `already`. Anything else may only be as weak as the
+planned step, or weaker, and add no hazard; otherwise it is held, since nobody saw a plan that says it.
+"""
+
+from collections.abc import Mapping
+
+from datum.model.graph import Node
+from datum.model.manifest import Hazard
+from datum.model.observation import Absent, Observation, Present, Unobservable
+from datum.model.plan import Action, Hold, HoldReason, Operation, Replan, Step
+from datum.planner.decide import BreachError, decide, deletion, equals, hazards_of
+from datum.provider.contract import AnyProvider
+
+
+def replan(
+    action: Action,
+    node: Node,
+    observation: Observation,
+    *,
+    providers: Mapping[str, AnyProvider],
+    older: tuple[Node, ...] = (),
+    package: str | None = None,
+) -> Replan:
+    """Plan one action again.
+
+    Args:
+        action: as planned.
+        node: its resource; for an orphan the declaration of the older revision.
+        observation: what is there now.
+        providers: every type.
+        older: what the trail declared under this id.
+        package: the package that owns what is there, if one does.
+    """
+    if isinstance(observation, Unobservable):
+        return Replan(hold=_changed(action, f"it cannot be looked at any more: {observation.detail}"))
+    provider = providers[action.resource.type]
+    try:
+        if action.operation is Operation.DELETE:
+            return _replan_deletion(action, observation)
+        step = decide(node, observation, provider)
+        if step is None or (step.operation is action.operation and step.changes == action.changes):
+            return Replan(step)
+        hazards = hazards_of(node, step, provider)
+        if action.operation is Operation.CREATE and isinstance(observation, Present):
+            owned = package is not None or any(equals(old, observation, provider) for old in older)
+            hazards |= frozenset() if owned else frozenset({Hazard.DATA_LOSS}) - node.resource.allow
+    except BreachError as error:
+        return Replan(hold=_changed(action, error.unobservable.detail))
+    return _compare(action, step, hazards)
+
+
+def _replan_deletion(action: Action, observation: Present | Absent) -> Replan:
+    """A delete is never planned again: what is there must be what was to be deleted."""
+    if isinstance(observation, Absent):
+        return Replan()
+    step = deletion(observation)
+    if step.changes == action.changes:
+        return Replan(step)
+    return Replan(hold=_changed(action, "what is there is not what was to be deleted"))
+
+
+def _compare(action: Action, step: Step, hazards: frozenset[Hazard]) -> Replan:
+    if step.operation.rank > action.operation.rank:
+        return Replan(hold=_changed(action, f"it would now take a {step.operation}, not a {action.operation}"))
+    if added := sorted(hazards - action.hazards):
+        return Replan(hold=_changed(action, f"it would now risk {', '.join(added)}"))
+    if step.needs:
+        return Replan(hold=_changed(action, step.needs[0].detail))
+    return Replan(step, differs=True)
+
+
+def _changed(action: Action, what: str) -> Hold:
+    return Hold(
+        HoldReason.CHANGED_UNDER_US,
+        f"{action.resource} changed after it was planned: {what}.",
+        "the next pass plans it anew",
+    )

@@ -1,0 +1,127 @@
+"""A report as JSON, by the schema beside this module. Pure."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from datum.diagnostics import Diagnostic, SourceLocation
+from datum.model.json import JsonValue
+from datum.model.plan import Hold, Orphan
+from datum.model.pointer import Pointer
+from datum.model.report import LeftOver, PassReport, ResourceReport, SourceReport
+
+SCHEMA_VERSION: Final = 1
+
+
+def report_to_json(report: PassReport) -> Mapping[str, JsonValue]:
+    """Return the report; equal reports give equal objects."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "id": report.id,
+        "host": str(report.host),
+        "started": report.started,
+        "duration": round(report.duration, 3),
+        "outcome": str(report.outcome),
+        "exit_code": report.exit_code,
+        "source": _source(report.source),
+        "target": str(report.target) if report.target else None,
+        "manifest_digest": report.manifest_digest,
+        "plan_id": report.plan_id,
+        "pointer": {"before": _pointer(report.pointer_before), "after": _pointer(report.pointer_after)},
+        "counts": {str(outcome): count for outcome, count in report.counts.items()},
+        "resources": [resource_to_json(resource) for resource in report.resources],
+        "orphans": [orphan_to_json(orphan) for orphan in report.orphans],
+        "left_over": [_left_over(item) for item in report.left_over],
+        "diagnostics": [diagnostic_to_json(item) for item in report.diagnostics],
+        "versions": dict(report.versions),
+        "stages": {name: round(seconds, 4) for name, seconds in report.stages.items()},
+        "joined": report.joined,
+        "is_trail_cut": report.is_trail_cut,
+    }
+
+
+def diagnostic_to_json(item: Diagnostic) -> Mapping[str, JsonValue]:
+    """Return one diagnostic."""
+    return {
+        "code": item.code,
+        "severity": str(item.severity),
+        "summary": item.summary,
+        "detail": item.detail,
+        "resource": item.resource,
+        "hint": item.hint,
+        "location": location_to_json(item.location),
+        "related": [{"what": what, "location": location_to_json(place)} for what, place in item.related],
+    }
+
+
+def location_to_json(place: SourceLocation | None) -> JsonValue:
+    """Return file, line and column; null where there is no place."""
+    return {"file": place.file, "line": place.line, "column": place.column} if place else None
+
+
+def resource_to_json(resource: ResourceReport) -> Mapping[str, JsonValue]:
+    """Return one resource."""
+    return {
+        "id": str(resource.id),
+        "outcome": str(resource.outcome),
+        "operation": resource.operation,
+        "label": resource.label,
+        "location": location_to_json(resource.location),
+        "changes": [
+            {"field": change.field, "before": change.before, "after": change.after, "diff": change.diff}
+            for change in resource.changes
+        ],
+        "hazards": list(resource.hazards),
+        "blocked_by": str(resource.blocked_by) if resource.blocked_by else None,
+        "hold": _hold(resource.hold),
+        "detail": resource.detail,
+        "diagnostics": [diagnostic_to_json(item) for item in resource.diagnostics],
+        "remarks": list(resource.remarks),
+        "duration": round(resource.duration, 4),
+    }
+
+
+def orphan_to_json(orphan: Orphan) -> Mapping[str, JsonValue]:
+    """Return one orphan."""
+    return {
+        "id": str(orphan.resource),
+        "state": str(orphan.state),
+        "rule": orphan.rule,
+        "detail": orphan.detail,
+        "release": orphan.release,
+        "declared_by": orphan.declared_by.key if orphan.declared_by else None,
+    }
+
+
+def _hold(hold: Hold | None) -> JsonValue:
+    return {"reason": str(hold.reason), "detail": hold.detail, "release": hold.release} if hold else None
+
+
+def _left_over(item: LeftOver) -> Mapping[str, JsonValue]:
+    return {
+        "id": str(item.resource),
+        "fields": list(item.fields),
+        "suspects": [str(suspect) for suspect in item.suspects],
+    }
+
+
+def _source(source: SourceReport) -> Mapping[str, JsonValue]:
+    return {
+        "remote": source.remote,
+        "ref": source.ref,
+        "status": str(source.status),
+        "revision": str(source.revision) if source.revision else None,
+        "diagnostics": [diagnostic_to_json(item) for item in source.diagnostics],
+    }
+
+
+def _pointer(pointer: Pointer | None) -> JsonValue:
+    if pointer is None:
+        return None
+    return {
+        "accepted": pointer.accepted.key if pointer.accepted else None,
+        "enforced": pointer.enforced.revision.key if pointer.enforced else None,
+        "trail": [entry.revision.key for entry in pointer.trail],
+        "previous": pointer.previous.key if pointer.previous else None,
+        "converged": pointer.converged.key if pointer.converged else None,
+        "quarantined": [revision.key for revision in pointer.quarantined],
+    }

@@ -1,0 +1,123 @@
+"""Plan and results to the resources of a report. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from datum.model.identity import ResourceId
+from datum.model.plan import Action, Change, Orphan, OrphanState, Plan, Verdict, VerdictKind
+from datum.model.report import ChangeReport, LeftOver, ResourceReport
+from datum.model.result import ActionResult, Outcome
+from datum.model.secret import HIDDEN
+
+DIFF_LINES: Final = 200
+"""A diff is cut after this many lines; what follows is counted."""
+
+LINE_LENGTH: Final = 1024
+"""A text with a longer line is no text for a diff (measured by others: terminals and reviews choke on it)."""
+
+_VERDICTS: Final = {
+    VerdictKind.IN_SYNC: Outcome.IN_SYNC,
+    VerdictKind.SKIPPED: Outcome.SKIPPED,
+    VerdictKind.UNOBSERVABLE: Outcome.UNOBSERVABLE,
+    VerdictKind.IMPOSSIBLE: Outcome.FAILED,
+}
+
+
+def report_resources(plan: Plan, results: Sequence[ActionResult]) -> tuple[ResourceReport, ...]:
+    """Return everything that is not simply in sync: actions in their order, then verdicts by id.
+
+    Args:
+        plan: the plan.
+        results: of the reconciler; empty for `datum plan`, where each action is shown as planned.
+    """
+    by_action = {result.action.resource: result for result in results}
+    shown = [_from_action(action, by_action.get(action.resource)) for action in plan.actions]
+    for origin, verdict in sorted(plan.verdicts.items()):
+        if verdict.kind is not VerdictKind.IN_SYNC:
+            shown.append(_from_verdict(origin, verdict))
+    return tuple(shown)
+
+
+def count_outcomes(plan: Plan, results: Sequence[ActionResult]) -> Mapping[Outcome, int]:
+    """Count the resources by outcome; kept orphans count as `orphan`."""
+    counts: Counter[Outcome] = Counter(_VERDICTS[verdict.kind] for verdict in plan.verdicts.values())
+    counts.update(result.outcome for result in results)
+    counts.update(Outcome.ORPHAN for orphan in plan.orphans if is_left(orphan))
+    return dict(sorted(counts.items()))
+
+
+def is_left(orphan: Orphan) -> bool:
+    """Whether an orphan stays on the host after this plan."""
+    return orphan.state in {OrphanState.KEPT, OrphanState.UNSETTLED}
+
+
+def left_over(plan: Plan, closing: Plan, results: Sequence[ActionResult]) -> tuple[LeftOver, ...]:
+    """Return what the closing plan would still do to resources that this pass believed settled."""
+    settled = [result.action.resource for result in results if result.outcome.is_settled]
+    known = {result.action.resource for result in results} - set(settled)
+    known |= {origin for origin, verdict in plan.verdicts.items() if verdict.kind is not VerdictKind.IN_SYNC}
+    found: list[LeftOver] = []
+    for action in closing.actions:
+        if action.resource not in known:
+            after = settled[settled.index(action.resource) + 1 :] if action.resource in settled else settled
+            found.append(LeftOver(action.resource, tuple(change.name for change in action.changes), tuple(after)))
+    for origin, verdict in sorted(closing.verdicts.items()):
+        if verdict.kind is not VerdictKind.IN_SYNC and origin not in known:
+            found.append(LeftOver(origin, (), tuple(settled)))
+    return tuple(found)
+
+
+def _from_action(action: Action, result: ActionResult | None) -> ResourceReport:
+    outcome = result.outcome if result else (Outcome.HELD if action.hold else Outcome.APPLIED)
+    return ResourceReport(
+        id=action.resource,
+        outcome=outcome,
+        operation=str(action.operation),
+        label=str(action.label),
+        location=action.location,
+        changes=tuple(report_change(change) for change in action.changes),
+        hazards=tuple(sorted(str(hazard) for hazard in action.hazards)),
+        blocked_by=result.blocked_by if result else None,
+        hold=action.hold,
+        detail=f"no longer declared; last by {action.orphan_of.short}" if action.orphan_of else "",
+        diagnostics=result.diagnostics if result else (),
+        remarks=result.remarks if result else (),
+        duration=result.duration if result else 0.0,
+    )
+
+
+def _from_verdict(origin: ResourceId, verdict: Verdict) -> ResourceReport:
+    changes: Iterable[Change] = verdict.step.changes if verdict.step else ()
+    return ResourceReport(
+        id=origin,
+        outcome=_VERDICTS[verdict.kind],
+        operation=str(verdict.step.operation) if verdict.step else "",
+        location=verdict.location,
+        changes=tuple(report_change(change) for change in changes),
+        blocked_by=verdict.blocked_by,
+        detail=verdict.detail,
+    )
+
+
+def report_change(change: Change) -> ChangeReport:
+    """Return a change as it may be shown: a secret never, a text as a diff."""
+    if change.sensitive:
+        return ChangeReport(change.name, HIDDEN, HIDDEN)
+    return ChangeReport(change.name, change.before, change.after, unified_diff(change))
+
+
+def unified_diff(change: Change) -> str:
+    """Return the unified diff of two texts, bounded; empty where one side is no text that people can read."""
+    before, after = change.before_text, change.after_text
+    if after is None or (before is None and change.before is not None):
+        return ""
+    old, new = (before or "").splitlines(keepends=True), after.splitlines(keepends=True)
+    if any(len(line) > LINE_LENGTH for line in (*old, *new)):
+        return ""
+    from difflib import unified_diff as compare
+
+    lines = [line if line.endswith("\n") else line + "\n\\ no newline at the end\n" for line in compare(old, new)][2:]
+    if len(lines) > DIFF_LINES:
+        lines = [*lines[:DIFF_LINES], f"… {len(lines) - DIFF_LINES} more lines\n"]
+    return "".join(lines)
