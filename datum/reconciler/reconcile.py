@@ -24,7 +24,10 @@ from datum.provider.host import HostError, HostWriter
 class RecordingWriter(HostWriter, Protocol):
     """A writer for one action that keeps the remarks made through it; what `Means.writer` returns."""
 
-    remarks: list[str]
+    @property
+    def remarks(self) -> Sequence[str]:
+        """The remarks so far."""
+        ...
 
 
 @frozen
@@ -46,15 +49,13 @@ class Means:
 
 
 def reconcile(plan: Plan, means: Means) -> tuple[ActionResult, ...]:
-    """Do the plan; return one result for each of its actions, in their order.
-
-    Actions that a signal kept from being begun are missing from the end.
-    """
+    """Do the plan; return one result for each of its actions, in their order."""
     work = _Work(plan, means)
     for group in _transactions(plan.actions):
         if means.is_stopping():
-            break
-        work.do(group)
+            work.leave(group)
+        else:
+            work.do(group)
     return tuple(work.results)
 
 
@@ -103,6 +104,19 @@ class _Work:
             self._commit(ready)
         for one in ready if not (ready and ready[0].action.transaction) else ():
             self._apply(one)
+
+    def leave(self, group: Sequence[Action]) -> None:
+        """Note that a signal kept these from being begun."""
+        for action in group:
+            found = Diagnostic(
+                code="interrupted",
+                summary="A signal ended the pass before this action.",
+                detail=f"{action.resource} was not touched.",
+                hint="the next pass plans it anew",
+                resource=str(action.resource),
+                location=action.location,
+            )
+            self._finish(ActionResult(action, Outcome.SKIPPED, diagnostics=(found,)))
 
     def _prepare(self, action: Action) -> "_Ready | ActionResult":
         begun = self._means.monotonic()
@@ -236,6 +250,7 @@ class _Work:
             Outcome.APPLIED if words is None else Outcome.UNVERIFIED,
             verification,
             diagnostics=diagnostics,
+            cause=FailureCause.UNOBSERVABLE if isinstance(observation, Unobservable) else None,
             duration=duration,
             remarks=remarks,
             replanned=ready.differs,

@@ -62,7 +62,7 @@ def resource_to_json(resource: ResourceReport) -> Mapping[str, JsonValue]:
     """Return one resource."""
     return {
         "id": str(resource.id),
-        "outcome": str(resource.outcome),
+        "outcome": str(resource.outcome) if resource.outcome else None,
         "operation": resource.operation,
         "label": resource.label,
         "location": location_to_json(resource.location),

@@ -69,7 +69,7 @@ def left_over(plan: Plan, closing: Plan, results: Sequence[ActionResult]) -> tup
 
 
 def _from_action(action: Action, result: ActionResult | None) -> ResourceReport:
-    outcome = result.outcome if result else (Outcome.HELD if action.hold else Outcome.APPLIED)
+    outcome = result.outcome if result else (Outcome.HELD if action.hold else None)
     return ResourceReport(
         id=action.resource,
         outcome=outcome,

@@ -1,0 +1,201 @@
+"""What authors do in any clone, without root and without the host: validate, render, why, graph (design 6).
+
+Effects: reads the clone. Late values stand for the sample machine where a graph needs them.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from attrs import frozen
+
+from datum.agent.ports import Ports
+from datum.diagnostics import Diagnostic, sorted_unique
+from datum.errors import FleetError, UsageError
+from datum.fleet.late import SAMPLE_MACHINE, substitute
+from datum.fleet.resolve import check_fleet, list_hosts, resolve_manifest
+from datum.graph.build import build_graph
+from datum.model.graph import ResourceGraph
+from datum.model.identity import HostName, ResourceId
+from datum.model.manifest import EffectiveManifest, Resource
+from datum.model.provenance import FieldOrigin
+from datum.model.source import SourceTree
+from datum.repository.worktree import clone_tree, working_tree
+
+
+def open_fleet(fleet: str | None, rev: str | None) -> SourceTree:
+    """Return the tree an author works on: the clone around the working directory, or `--fleet DIR`.
+
+    Raises:
+        UsageError: no fleet repository is there.
+        RepositoryError: `--rev` names nothing.
+    """
+    folder = Path(fleet).resolve() if fleet is not None else _find_fleet(Path.cwd())
+    if not (folder / "fleet.yaml").is_file() and rev is None:
+        raise _no_fleet(folder)
+    return clone_tree(folder, rev) if rev is not None else working_tree(folder)
+
+
+def _find_fleet(start: Path) -> Path:
+    for folder in (start, *start.parents):
+        if (folder / "fleet.yaml").is_file():
+            return folder
+    raise _no_fleet(start)
+
+
+def _no_fleet(folder: Path) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="no-fleet-here",
+            summary="No fleet repository is here.",
+            detail=f"Neither {folder} nor a folder above it holds a fleet.yaml.",
+            hint="go into a clone, or name it with --fleet DIR",
+        )
+    )
+
+
+@frozen
+class Validation:
+    """What `validate` found in the whole fleet."""
+
+    tree: SourceTree
+    # Hosts whose manifest is sound.
+    manifests: Mapping[HostName, EffectiveManifest]
+    diagnostics: tuple[Diagnostic, ...]
+
+
+def validate(tree: SourceTree, ports: Ports) -> Validation:
+    """Check every host of the fleet, twice, graphs included, and report everything."""
+    check = check_fleet(tree, ports.providers, agent_version=ports.agent)
+    found = list(check.diagnostics)
+    for manifest in check.manifests.values():
+        try:
+            sample_graph(manifest, tree, ports)
+        except FleetError as error:
+            found.extend(error.diagnostics)
+    return Validation(tree, check.manifests, sorted_unique(found))
+
+
+def render(tree: SourceTree, host: str, ports: Ports) -> EffectiveManifest:
+    """Return the manifest of one host.
+
+    Raises:
+        UsageError: no host name.
+        FleetError: with every diagnostic that concerns this host.
+    """
+    return resolve_manifest(tree, host_name(host, tree), ports.providers, agent_version=ports.agent)
+
+
+def host_name(text: str, tree: SourceTree) -> HostName:
+    """Read a host name from the command line.
+
+    Raises:
+        UsageError: it is none, or empty where the fleet has more than one host.
+    """
+    hosts = list_hosts(tree)
+    if not text and len(hosts) == 1:
+        return hosts[0]
+    try:
+        return HostName(text)
+    except ValueError as error:
+        names = ", ".join(str(host) for host in hosts[:10]) or "none"
+        raise UsageError(
+            Diagnostic(
+                code="bad-host-name",
+                summary="A host name is expected.",
+                detail=f"{error}. Host files of this fleet: {names}.",
+                hint="--host NAME",
+            )
+        ) from error
+
+
+def sample_graph(manifest: EffectiveManifest, tree: SourceTree, ports: Ports) -> ResourceGraph:
+    """Return the graph with late values as on the sample machine.
+
+    Raises:
+        FleetError: with every diagnostic.
+    """
+    concrete, _ = substitute(manifest, tree, SAMPLE_MACHINE)
+    return build_graph(concrete, ports.providers)
+
+
+@frozen
+class Why:
+    """Every layer's say on one resource, or one field of it, winner first."""
+
+    resource: Resource
+    # By field; only the asked one when a field was asked for.
+    origins: Mapping[str, FieldOrigin]
+
+
+def why(manifest: EffectiveManifest, question: str) -> Why:
+    """Answer `why RESOURCE[.FIELD]`.
+
+    A name may hold dots: the longest resource id that is declared wins.
+
+    Raises:
+        UsageError: the host declares no such resource or field.
+    """
+    by_text = {str(origin): resource for origin, resource in manifest.by_id.items()}
+    if question in by_text:
+        resource = by_text[question]
+        return Why(resource, dict(sorted(resource.origins.items())))
+    head, _, name = question.rpartition(".")
+    if head in by_text and name in by_text[head].origins:
+        return Why(by_text[head], {name: by_text[head].origins[name]})
+    raise UsageError(_no_such(question, head if head in by_text else "", name, by_text))
+
+
+def _no_such(question: str, head: str, name: str, by_text: Mapping[str, Resource]) -> Diagnostic:
+    from difflib import get_close_matches
+
+    if head:
+        fields = sorted(by_text[head].origins)
+        return Diagnostic(
+            code="no-such-field",
+            summary="Nobody said that field.",
+            detail=f"{head} has no field '{name}'. It has {', '.join(fields)}.",
+            resource=head,
+        )
+    near = get_close_matches(question, by_text, 3)
+    return Diagnostic(
+        code="no-such-resource",
+        summary="This host declares no such resource.",
+        detail=f"'{question}' is not declared.",
+        hint=f"did you mean {' or '.join(near)}?" if near else "datum render HOST lists what is declared",
+    )
+
+
+def pick(graph: ResourceGraph, wanted: str) -> ResourceGraph:
+    """Return the part of a graph that concerns one resource: what it depends on and what depends on it.
+
+    Raises:
+        UsageError: the graph has no such resource.
+    """
+    by_text = {str(origin): origin for origin in graph.nodes}
+    if wanted not in by_text:
+        raise UsageError(
+            _no_such(wanted, "", "", {text: graph.nodes[origin].resource for text, origin in by_text.items()})
+        )
+    below: dict[ResourceId, set[ResourceId]] = {}
+    above: dict[ResourceId, set[ResourceId]] = {}
+    for edge in graph.dependencies:
+        below.setdefault(edge.source, set()).add(edge.target)
+        above.setdefault(edge.target, set()).add(edge.source)
+    kept = _reach(by_text[wanted], below) | _reach(by_text[wanted], above)
+    return ResourceGraph(
+        nodes={origin: node for origin, node in graph.nodes.items() if origin in kept},
+        dependencies=tuple(edge for edge in graph.dependencies if {edge.source, edge.target} <= kept),
+        order=tuple(origin for origin in graph.order if origin in kept),
+        dropped=tuple(edge for edge in graph.dropped if {edge.source, edge.target} <= kept),
+    )
+
+
+def _reach(start: ResourceId, edges: Mapping[ResourceId, set[ResourceId]]) -> set[ResourceId]:
+    found = {start}
+    waiting = [start]
+    while waiting:
+        for target in edges.get(waiting.pop(), ()):
+            if target not in found:
+                found.add(target)
+                waiting.append(target)
+    return found

@@ -1,0 +1,211 @@
+"""What the commands of a host do: `init`, `plan`, `apply`, `status`, `report`, `orphans` (design 6)."""
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from attrs import evolve, frozen
+
+from datum.agent.one_pass import OnePass, PassResult, PointerStore, Request
+from datum.agent.ports import Ports
+from datum.agent.record import damaged, record_plan, replay_plan
+from datum.agent.reports import list_reports, read_report, write_report
+from datum.agent.settings import Options, Settings, read_settings
+from datum.agent.wiring import lasting_store, load_pointer, open_hosts, require_rights
+from datum.diagnostics import Diagnostic
+from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, UsageError
+from datum.model.json import JsonObject, JsonValue
+from datum.model.plan import Plan
+from datum.model.pointer import Pointer
+from datum.model.report import PassReport
+from datum.model.revision import Revision
+from datum.model.source import SourceTree
+from datum.repository.mirror import Mirror
+from datum.state.lock import JoinedPass, PassLock, SharedOutcome, acquire
+from datum.state.pointer_file import read_pointer
+from datum.state.progress import Progress, read_progress
+
+Complain = Callable[[str], None]
+
+
+@frozen
+class Applied:
+    """What `datum apply` came to: an own pass, or that of an equal request that it joined."""
+
+    report: PassReport | None
+    # Where the report lies, None when it could not be written.
+    path: str | None
+    exit_code: int
+    joined: JoinedPass | None = None
+
+
+def apply(options: Options, request: Request, ports: Ports, *, wait: float | None, complain: Complain) -> Applied:
+    """Run one pass under the lock and write its report.
+
+    Raises:
+        DatumError: the pass could not begin.
+    """
+    settings = read_settings(options)
+    require_rights(settings)
+    load_pointer(settings)
+    turn = acquire(settings.state_dir, request_key(settings, request), wait=wait, stopped=lambda: bool(ports.signal()))
+    if isinstance(turn, JoinedPass):
+        return Applied(None, turn.outcome.report or None, turn.outcome.exit_code, turn)
+    with turn:
+        return _apply(settings, request, ports, turn, complain)
+
+
+def request_key(settings: Settings, request: Request) -> str:
+    """Return what makes two requests equal: target, flags and root (design 1.6)."""
+    parts = [settings.repo, settings.ref, settings.rev, str(settings.host), settings.root, settings.is_offline]
+    return json.dumps([*parts, request.expect, request.allowed_removals, str(settings.config)])
+
+
+def _apply(settings: Settings, request: Request, ports: Ports, lock: PassLock, complain: Complain) -> Applied:
+    ports = evolve(ports, progress=_progress(lock, ports))
+    pointer = load_pointer(settings)
+    with Mirror.open(settings.state_dir, ports.run) as mirror:
+        result = _run(settings, request, ports, mirror, pointer)
+        mirror.discard()
+    report = evolve(result.report, joined=len(lock.companions))
+    path = write_report(settings.reports_dir, report, limit=settings.report_bytes, complain=complain)
+    lock.finish(SharedOutcome(report.outcome, report.exit_code, str(path or "")))
+    return Applied(report, str(path) if path else None, report.exit_code)
+
+
+def _run(settings: Settings, request: Request, ports: Ports, mirror: Mirror, pointer: Pointer) -> PassResult:
+    """Run the pass; a mirror that turns out to be damaged is fetched anew, once (a cache costs time only)."""
+    for attempt in (1, 2):
+        try:
+            with open_hosts(settings) as hosts:
+                store = lasting_store(settings, mirror, pointer)
+                return OnePass(settings, request, ports, mirror=mirror, store=store, hosts=hosts).run()
+        except (RepositoryUnreachableError, RevisionNotFoundError):
+            raise
+        except RepositoryError:
+            if attempt == 2 or settings.is_offline:  # noqa: PLR2004
+                raise
+            mirror.reset()
+    raise AssertionError("the second attempt returns or raises")
+
+
+def _progress(lock: PassLock, ports: Ports) -> Callable[..., None]:
+    def show(stage: str, number: int, total: int, action: object) -> None:
+        text = f"{number}/{total} {getattr(action, 'operation', '')} {getattr(action, 'resource', '')}" if total else ""
+        lock.show(stage, text, started_at=ports.started)
+        ports.progress(stage, number, total, action)  # type: ignore[arg-type]  # handed on as it came
+
+    return show
+
+
+@frozen
+class PlanMade:
+    """What `datum plan` found; `plan` is None when the pass ended before there was one."""
+
+    report: PassReport
+    plan: Plan | None
+    record: JsonObject | None = None
+
+
+def plan(options: Options, request: Request, ports: Ports, *, is_untrusted: bool = False) -> PlanMade:
+    """Plan and leave no trace: no ref, pointer, report or lock is touched.
+
+    A host that is not enrolled can be planned for: it is what `datum init` shows before anything is applied.
+
+    Raises:
+        DatumError: the plan could not be begun.
+    """
+    settings = read_settings(options)
+    require_rights(settings)
+    pointer = _pointer_or_blank(settings)
+    with (
+        tempfile.TemporaryDirectory(prefix="datum-plan-") as folder,
+        Mirror.open(settings.state_dir, ports.run, temporary=Path(folder)) as mirror,
+        open_hosts(settings) as hosts,
+    ):
+        asked = evolve(request, is_plan=True, is_untrusted=is_untrusted)
+        one = OnePass(settings, asked, ports, mirror=mirror, store=PointerStore(pointer, None), hosts=hosts)
+        result = one.run()
+    planned = result.planned
+    if planned is None or planned.sickness:
+        return PlanMade(result.report, None)
+    return PlanMade(result.report, result.plan, record_plan(planned, pointer, ports.versions))
+
+
+def _pointer_or_blank(settings: Settings) -> Pointer:
+    if read_pointer(settings.pointer_path) is None:
+        return Pointer("", settings.host)
+    return load_pointer(settings)
+
+
+def replay(file: Path, tree_of: Callable[[Revision], SourceTree], ports: Ports) -> Plan:
+    """Plan from a record (`plan --observed FILE`).
+
+    Raises:
+        UsageError: the file is no record, or of other versions.
+        DatumError: a revision it names is not in the clone.
+    """
+    try:
+        record: JsonValue = json.loads(file.read_bytes())
+    except OSError as error:
+        raise UsageError(
+            Diagnostic(code="bad-record", summary="The record cannot be read.", detail=f"{file}: {error.strerror}.")
+        ) from error
+    except ValueError as error:
+        raise damaged(f"{file} is no JSON ({error})") from error
+    return replay_plan(record, tree_of, ports.providers, ports.versions).plan
+
+
+@frozen
+class Status:
+    """What `datum status` shows: from the pointer, the running pass and the newest report."""
+
+    settings: Settings
+    pointer: Pointer | None
+    running: Progress | None
+    # The newest report, as it lies there; None when there is none that can be read.
+    newest: Mapping[str, JsonValue] | None
+
+
+def status(options: Options) -> Status:
+    """Return where this host stands; takes no lock.
+
+    Raises:
+        SettingsError: the configuration is wrong.
+        StateError: the pointer is damaged.
+    """
+    settings = read_settings(options)
+    pointer = read_pointer(settings.pointer_path)
+    try:
+        running = read_progress(settings.state_dir)
+    except OSError:
+        running = None
+    try:
+        newest: Mapping[str, JsonValue] | None = read_report(settings.reports_dir, "")
+    except UsageError:
+        newest = None
+    return Status(settings, pointer, running, newest)
+
+
+def report(options: Options, wanted: str) -> Mapping[str, JsonValue]:
+    """Return a report by the beginning of its id; the newest for an empty one.
+
+    Raises:
+        UsageError: there is none.
+    """
+    return read_report(read_settings(options).reports_dir, wanted)
+
+
+def report_names(options: Options) -> tuple[str, ...]:
+    """Return the ids of the reports that lie here, oldest first."""
+    return tuple(item.id for item in list_reports(read_settings(options).reports_dir))
+
+
+def orphans(options: Options, ports: Ports) -> PlanMade:
+    """Return the plan at the enforced revision, for its words on orphans; nothing is asked of the source.
+
+    Raises:
+        DatumError: the plan could not be begun.
+    """
+    return plan(evolve(options, is_offline=True), Request(), ports)

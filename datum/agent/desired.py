@@ -1,0 +1,85 @@
+"""From a revision's tree to what is wanted on this host: manifest, machine, graph.
+
+The machine is observed before the graph is built, because what a resource holds may depend on a late value
+(ADR 0016). Effects: reads the machine through the reader, and nothing else.
+"""
+
+from collections.abc import Callable, Mapping
+
+from attrs import field, frozen
+
+from datum.diagnostics import Diagnostic
+from datum.errors import DatumError
+from datum.fleet.late import SAMPLE_MACHINE, substitute
+from datum.fleet.resolve import resolve_manifest
+from datum.graph.build import build_graph
+from datum.model.graph import ResourceGraph
+from datum.model.identity import HostName, ResourceId
+from datum.model.manifest import EffectiveManifest, Late
+from datum.model.observation import Cause, Machine, Unobservable
+from datum.model.pointer import TrailEntry
+from datum.model.source import SourceTree
+from datum.planner.inputs import Declaration, Unresolved
+from datum.provider.contract import AnyProvider
+
+ReadMachine = Callable[[], Machine]
+
+
+@frozen
+class Wanted:
+    """What one revision wants of this host."""
+
+    # As the revision says it: late values unevaluated.
+    manifest: EffectiveManifest
+    # Built with the machine's values.
+    graph: ResourceGraph
+    tree: SourceTree
+    machine: Machine
+    # Resources whose late values this machine cannot give.
+    known: Mapping[ResourceId, Unobservable] = field(factory=dict)
+
+
+@frozen
+class Resolver:
+    """Resolves revisions for one pass: everything but the tree and the host name stays the same."""
+
+    providers: Mapping[str, AnyProvider]
+    agent: str
+    read_machine: ReadMachine
+
+    def resolve(self, tree: SourceTree, host: HostName) -> Wanted:
+        """Return what this tree wants of this host.
+
+        Raises:
+            FleetError: with every diagnostic.
+        """
+        manifest = resolve_manifest(tree, host, self.providers, agent_version=self.agent)
+        if not has_late(manifest):
+            machine = self.read_machine() if manifest.expect.values else Machine()
+            return Wanted(manifest, build_graph(manifest, self.providers), tree, machine)
+        machine = self.read_machine()
+        concrete, problems = substitute(manifest, tree, machine)
+        known = {origin: _unobservable(problem) for origin, problem in problems.items()}
+        return Wanted(manifest, build_graph(concrete, self.providers), tree, machine, known)
+
+    def resolve_older(self, tree_of: Callable[[], SourceTree], entry: TrailEntry) -> Declaration | Unresolved:
+        """Return what a revision of the trail declared under the name the host had then."""
+        try:
+            wanted = self.resolve(tree_of(), entry.host)
+        except DatumError as error:
+            return Unresolved(entry.revision, str(error))
+        return Declaration(entry.revision, wanted.graph.nodes, wanted.graph.order)
+
+
+def has_late(manifest: EffectiveManifest) -> bool:
+    """Whether some field waits for the machine."""
+    return any(isinstance(value, Late) for resource in manifest.resources for value in resource.attributes.values())
+
+
+def sample_machine() -> Machine:
+    """Return the machine that authors' commands assume: they run in any clone, without the host."""
+    return SAMPLE_MACHINE
+
+
+def _unobservable(problem: Diagnostic) -> Unobservable:
+    return Unobservable(Cause.LATE_VALUE, problem.detail)

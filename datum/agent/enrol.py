@@ -1,0 +1,169 @@
+"""`datum init`: writes the configuration and enrols this host (design 3.5, 6).
+
+First contact is this explicit act: the pointer it writes names fleet and host and no revision yet; the first pass
+accepts one. Effects: configuration, state directory, mirror.
+"""
+
+import os
+from pathlib import Path
+
+from attrs import frozen
+
+from datum.agent.ports import Ports
+from datum.agent.settings import DEFAULT_REF, Options, Settings, config_path, read_settings
+from datum.agent.wiring import require_rights
+from datum.diagnostics import Diagnostic
+from datum.errors import SettingsError, StateError, UsageError
+from datum.fleet.header import read_header
+from datum.fleet.resolve import resolve_manifest
+from datum.model.pointer import Pointer
+from datum.model.revision import Revision
+from datum.repository.mirror import Mirror
+from datum.state.lock import JoinedPass, acquire
+from datum.state.pointer_file import check_binding, read_pointer, write_pointer
+
+
+@frozen
+class Enrolment:
+    """What `init` did."""
+
+    settings: Settings
+    fleet: str
+    # What the source names now; the first pass enforces it.
+    revision: Revision
+    # How many resources it declares for this host.
+    resources: int
+    # False when this host was enrolled so already.
+    is_new: bool
+
+
+def enrol(options: Options, ports: Ports, *, has_timer: bool, wait: float | None) -> Enrolment:
+    """Write the configuration and the pointer; nothing on the host is touched.
+
+    Raises:
+        UsageError: repository or host are not said, or the timer is asked for.
+        SettingsError: the host is enrolled otherwise, or configured otherwise.
+        RepositoryError: the source gives no revision.
+        FleetError: the revision declares nothing that can be enforced on this host.
+    """
+    if has_timer:
+        raise UsageError(
+            Diagnostic(
+                code="not-in-this-version",
+                summary="This version ships no timer.",
+                detail="datum init can only enrol; running passes regularly is left to you.",
+                hint="add --no-timer, and run 'datum apply' from a timer or cron of your own",
+            )
+        )
+    if not options.repo or not options.host:
+        raise UsageError(
+            Diagnostic(
+                code="init-needs-repo-and-host",
+                summary="init needs a repository and a host name.",
+                detail="Neither is guessed: the host name decides what is enforced here.",
+                hint="datum init --repo URL --host NAME --no-timer",
+            )
+        )
+    path = config_path(options)
+    _refuse_other_configuration(path, options)
+    settings = read_settings(options)
+    require_rights(settings)
+    turn = acquire(settings.state_dir, "init", wait=wait)
+    if isinstance(turn, JoinedPass):
+        raise StateError(*_raced(settings).diagnostics)
+    with turn:
+        return _enrol(settings, path, ports)
+
+
+def _enrol(settings: Settings, path: Path, ports: Ports) -> Enrolment:
+    known = read_pointer(settings.pointer_path)
+    if known is not None:
+        check_binding(known, None, settings.host)
+    with Mirror.open(settings.state_dir, ports.run) as mirror:
+        revision = mirror.ask(settings.repo, settings.ref, timeout=settings.source_timeout)
+        if not mirror.has(revision):
+            mirror.fetch(
+                settings.repo,
+                settings.ref,
+                revision,
+                timeout=settings.source_timeout,
+                byte_limit=settings.source_bytes,
+            )
+        tree = mirror.tree(revision)
+        fleet = read_header(tree).fleet
+        if known is not None:
+            check_binding(known, fleet, settings.host)
+        manifest = resolve_manifest(tree, settings.host, ports.providers, agent_version=ports.agent)
+        mirror.promote(revision)
+    _write_configuration(path, settings)
+    if known is None:
+        write_pointer(settings.pointer_path, Pointer(fleet, settings.host))
+    return Enrolment(settings, fleet, revision, len(manifest.resources), known is None)
+
+
+def _raced(settings: Settings) -> StateError:
+    return StateError(
+        Diagnostic(
+            code="init-raced",
+            summary="Another init of this host ended just now.",
+            detail=f"It used {settings.state_dir}.",
+            hint="datum status shows what it did",
+        )
+    )
+
+
+def _refuse_other_configuration(path: Path, options: Options) -> None:
+    """Refuse to overwrite a configuration that says something else."""
+    if not path.exists():
+        return
+    said = read_settings(Options(config=options.config, root=options.root))
+    wanted = read_settings(options)
+    if (said.repo, said.ref, said.host) != (wanted.repo, options.ref or said.ref, wanted.host):
+        raise SettingsError(
+            Diagnostic(
+                code="configured-otherwise",
+                summary="This host is configured otherwise.",
+                detail=f"{path} says repo {said.repo}, ref {said.ref}, host {said.host}.",
+                hint=f"change that file by hand, or remove it and run init again; a new name needs 'datum init "
+                f"--rename {said.host}'",
+            )
+        )
+
+
+def _write_configuration(path: Path, settings: Settings) -> None:
+    """Write the file atomically, 0644, unless it is there: what a person wrote stays."""
+    if path.exists():
+        return
+    lines = [
+        "# What this host enforces; written by datum init, yours to change.",
+        f"repo: {quoted(settings.repo)}",
+        f"ref: {quoted(settings.ref or DEFAULT_REF)}",
+        f"host: {quoted(str(settings.host))}",
+        "trust:",
+        "  # This version verifies no signatures; who can write the repository can change this host.",
+        "  policy: none",
+    ]
+    try:
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.part")
+        temporary.unlink(missing_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write("\n".join(lines) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise StateError(
+            Diagnostic(
+                code="config-unwritable",
+                summary="The configuration cannot be written.",
+                detail=f"{path}: {error.strerror}.",
+                hint="make room or rights for it, and run init again",
+            )
+        ) from error
+
+
+def quoted(text: str) -> str:
+    """Return a YAML single-quoted scalar (YAML 1.2, 7.3.2)."""
+    return "'" + text.replace("'", "''") + "'"

@@ -1,0 +1,444 @@
+"""One pass: repository, fleet, graph, observer, planner, reconciler, report (design 1).
+
+The pipeline itself; what each stage does is in its room. Effects: through mirror, host, pointer file, in that order,
+and the pointer is written before the first action (W) and after the last (S, C).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+
+from attrs import define, evolve, field, frozen
+
+from datum.agent.desired import Resolver, Wanted
+from datum.agent.planning import Basis, Planned, Turn, plan_now
+from datum.agent.ports import Ports
+from datum.agent.settings import Settings
+from datum.agent.source import Consulted, Source
+from datum.diagnostics import Diagnostic
+from datum.errors import DatumError, FleetError, HostNotInFleetError, RevisionNotFoundError
+from datum.host.deadline import Deadline
+from datum.model.graph import Node
+from datum.model.identity import ResourceId
+from datum.model.manifest import EffectiveManifest, Enforcement
+from datum.model.observation import Cause, Machine
+from datum.model.outcome import PassEnd, PassFacts, exit_code, pass_outcome
+from datum.model.plan import OrphanState, Plan, VerdictKind
+from datum.model.pointer import Pointer, SettleInput, TrailEntry
+from datum.model.report import PassReport, SourceReport
+from datum.model.result import ActionResult, FailureCause, Outcome
+from datum.model.revision import Revision, SourceStatus
+from datum.model.source import SourceTree
+from datum.observer.observe import Look
+from datum.planner.inputs import Declaration, Unresolved
+from datum.provider.host import HostReader
+from datum.reconciler.reconcile import Means, RecordingWriter, reconcile
+from datum.report.build import count_outcomes, left_over, report_resources
+from datum.report.texts import illustrate
+from datum.repository.mirror import Mirror
+from datum.state.transitions import TargetChoice, begin, choose_target, converge, settle
+
+
+@frozen
+class Request:
+    """What one pass was asked for beside its settings."""
+
+    # `datum plan`: end after planning, write nothing.
+    is_plan: bool = False
+    # `apply --expect ID`.
+    expect: str = ""
+    # `apply --allow removals=N`.
+    allowed_removals: int | None = None
+    # `--detailed-exitcode`.
+    is_detailed: bool = False
+    # `datum plan --untrusted`: plan a revision that is not acceptable.
+    is_untrusted: bool = False
+
+
+@frozen
+class Hosts:
+    """How the pass reaches the host; a fresh look for every full observation."""
+
+    # Opens a reader whose `open_content` reads the tree.
+    reader: Callable[[SourceTree], AbstractContextManager[HostReader]]
+    writer: Callable[[SourceTree], RecordingWriter]
+    machine: Callable[[], Machine]
+
+
+class PointerStore:
+    """Reads and writes the pointer; `datum plan` gets one that does not write."""
+
+    def __init__(self, pointer: Pointer, write: Callable[[Pointer, Pointer], None] | None) -> None:
+        self.before = pointer
+        self.now = pointer
+        self._write = write
+
+    def move(self, pointer: Pointer) -> None:
+        """Write the pointer if it is another one."""
+        if pointer != self.now and self._write is not None:
+            self._write(self.now, pointer)
+            self.now = pointer
+
+
+@define
+class _Story:
+    """What the report will tell, gathered stage by stage."""
+
+    source: SourceReport
+    facts: PassFacts = field(factory=PassFacts)
+    target: Revision | None = None
+    manifest: EffectiveManifest | None = None
+    planned: Planned | None = None
+    plan: Plan | None = None
+    closing: Plan | None = None
+    results: tuple[ActionResult, ...] = ()
+    diagnostics: list[Diagnostic] = field(factory=list)
+    stages: dict[str, float] = field(factory=dict)
+    is_trail_cut: bool = False
+
+
+@frozen
+class PassResult:
+    """The report of a pass, and the plan in it for views that show or record it."""
+
+    report: PassReport
+    planned: Planned | None = None
+    # The plan with the texts of the repository beside its changes.
+    plan: Plan | None = None
+
+
+class OnePass:
+    """Runs one pass; `run` is called once."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        request: Request,
+        ports: Ports,
+        *,
+        mirror: Mirror,
+        store: PointerStore,
+        hosts: Hosts,
+    ) -> None:
+        self._settings = settings
+        self._request = request
+        self._ports = ports
+        self._mirror = mirror
+        self._store = store
+        self._hosts = hosts
+        self._resolver = Resolver(ports.providers, ports.agent, hosts.machine)
+        self._story = _Story(SourceReport(settings.repo, settings.ref, SourceStatus.NOT_ASKED))
+        self._begun = ports.monotonic()
+
+    def run(self) -> PassResult:
+        """Run the stages until one ends the pass, and report."""
+        try:
+            self._run()
+        except HostNotInFleetError as error:
+            self._end(PassEnd.HOST_NOT_IN_FLEET, error)
+        except FleetError as error:
+            self._end(PassEnd.INVALID, error)
+        except RevisionNotFoundError as error:
+            self._end(PassEnd.NO_SUCH_REVISION, error)
+        return PassResult(self._report(), self._story.planned, self._story.plan)
+
+    def _end(self, end: PassEnd, error: DatumError) -> None:
+        self._story.facts = evolve(self._story.facts, ended=end)
+        self._story.diagnostics.extend(error.diagnostics)
+
+    def _run(self) -> None:
+        story = self._story
+        with self._stage("repository"):
+            consulted = Source(self._settings, self._mirror, self._store.now, self._ports.agent).consult()
+            story.source = consulted.report
+        with self._stage("fleet"):
+            choice, wanted = self._choose(consulted)
+        if choice.target is None or wanted is None:
+            story.diagnostics.extend(consulted.evidence)
+            story.facts = evolve(story.facts, ended=PassEnd.NO_TARGET)
+            return
+        self._enforce(choice, choice.target, wanted)
+
+    def _choose(self, consulted: Consulted) -> tuple[TargetChoice, Wanted | None]:
+        """Choose the target and resolve it; `enforcement` is read from what the source offers (design 3.5)."""
+        settings, pointer = self._settings, self._store.now
+        offered = consulted.offered
+        if offered is not None and self._request.is_untrusted:
+            offered = evolve(offered, acceptable=True)
+        wanted: Wanted | None = None
+        enforcement = settings.enforcement
+        if offered is not None and offered.acceptable:
+            wanted = self._resolve_offered(offered.revision)
+            if wanted is not None:
+                enforcement = max(enforcement, wanted.manifest.enforcement, key=lambda word: word.tightness)
+            else:
+                offered = None
+        choice = choose_target(
+            pointer,
+            settings.host,
+            requested=consulted.requested,
+            source=consulted.report.status,
+            offered=offered,
+            enforcement=enforcement,
+        )
+        story = self._story
+        planned_only = self._request.is_plan or enforcement is Enforcement.OBSERVE
+        story.facts = evolve(
+            story.facts,
+            source=choice.source,
+            withheld=choice.withheld,
+            planned_only=planned_only,
+            detailed=self._request.is_detailed,
+        )
+        story.source = evolve(story.source, status=choice.source)
+        if choice.source is SourceStatus.REFUSED:
+            story.source = evolve(story.source, diagnostics=consulted.evidence)
+        if choice.target is None:
+            return choice, None
+        revision = self._named(choice.target.revision)
+        if wanted is None or wanted.manifest.revision != revision:
+            wanted = self._resolver.resolve(self._mirror.tree(revision), settings.host)
+        return choice, wanted
+
+    def _resolve_offered(self, revision: Revision) -> Wanted | None:
+        """Resolve what the source offers; None when it is invalid and the enforced one is to be repaired meanwhile."""
+        try:
+            return self._resolver.resolve(self._mirror.tree(revision), self._settings.host)
+        except FleetError as error:
+            if not self._settings.repairs_on_invalid or self._store.now.enforced is None:
+                raise
+            self._end(PassEnd.INVALID, error)
+            return None
+
+    def _named(self, revision: Revision) -> Revision:
+        """Return the revision with the ref it is known by: the pointer keeps none."""
+        seen = self._story.source.revision
+        return seen if seen is not None and seen == revision else revision
+
+    def _enforce(self, choice: TargetChoice, target: TrailEntry, wanted: Wanted) -> None:
+        story = self._story
+        story.target, story.manifest = self._named(target.revision), wanted.manifest
+        trail = self._older(target)
+        with self._hosts.reader(wanted.tree) as reader:
+            basis = self._basis(wanted, trail, target, reader)
+            with self._stage("observer and planner"):
+                planned = plan_now(basis)
+            story.planned, story.plan = planned, illustrate(planned.plan, wanted.tree)
+            story.diagnostics.extend(planned.given.observed.warnings)
+            if planned.sickness:
+                self._sick(planned)
+                return
+            if not self._may_act(planned.plan):
+                return
+            self._begin(target, choice)
+            closing = self._act(basis, planned, reader)
+        self._close(target, trail, closing)
+
+    def _older(self, target: TrailEntry) -> tuple[Declaration | Unresolved, ...]:
+        """Resolve the other entries of the trail, newest first."""
+        with self._stage("trail"):
+            return tuple(
+                self._resolver.resolve_older(partial(self._mirror.tree, entry.revision), entry)
+                for entry in reversed(self._store.now.trail)
+                if entry != target
+            )
+
+    def _basis(
+        self,
+        wanted: Wanted,
+        trail: tuple[Declaration | Unresolved, ...],
+        target: TrailEntry,
+        reader: HostReader,
+    ) -> Basis:
+        manifest = wanted.manifest
+        look = Look(
+            providers=self._ports.providers,
+            reader=reader,
+            deadline=Deadline,
+            on_failure=manifest.on_observation_failure,
+            expect=manifest.expect,
+            machine=wanted.machine,
+        )
+        return Basis(
+            wanted=wanted,
+            host=self._settings.host,
+            look=look,
+            trail=trail,
+            is_retry=target in self._store.now.trail,
+            converged=lambda: self._converged(wanted, trail),
+            allowed_removals=self._request.allowed_removals,
+        )
+
+    def _converged(
+        self, wanted: Wanted, trail: tuple[Declaration | Unresolved, ...]
+    ) -> Mapping[ResourceId, Node] | None:
+        revision = self._store.now.converged
+        if revision is None:
+            return None
+        if revision == wanted.manifest.revision:
+            return wanted.graph.nodes
+        for entry in trail:
+            if entry.revision == revision:
+                return entry.nodes if isinstance(entry, Declaration) else None
+        older = self._resolver.resolve_older(
+            lambda: self._mirror.tree(revision), TrailEntry(revision, self._settings.host)
+        )
+        return older.nodes if isinstance(older, Declaration) else None
+
+    def _sick(self, planned: Planned) -> None:
+        self._story.facts = evolve(self._story.facts, ended=PassEnd.UNOBSERVED)
+        self._story.diagnostics.extend(
+            Diagnostic(
+                code="host-not-observable",
+                summary="The host cannot be observed; the pass ends and nothing was changed.",
+                detail=f"{what}: {found.detail}",
+                resource=what,
+            )
+            for what, found in planned.sickness
+        )
+
+    def _may_act(self, plan: Plan) -> bool:
+        """Say whether the pass goes on to act; when it does not, the facts say why."""
+        story = self._story
+        if story.facts.planned_only:
+            story.facts = evolve(story.facts, changes=bool(plan.actions), bug=_has_breach(plan, ()))
+            return False
+        if self._request.expect and self._request.expect != plan.plan_id:
+            story.facts = evolve(story.facts, outcomes=frozenset({Outcome.HELD}), closing_empty=False)
+            story.diagnostics.append(
+                Diagnostic(
+                    code="another-plan",
+                    summary="The plan is not the expected one; nothing was done.",
+                    detail=f"Expected {self._request.expect}, planned {plan.plan_id}.",
+                    hint="look at it again with 'datum plan', and apply what it names",
+                )
+            )
+            return False
+        return True
+
+    def _begin(self, target: TrailEntry, choice: TargetChoice) -> None:
+        """W, before the first action, whether or not there is one."""
+        pointer = self._store.now
+        descends = pointer.accepted is not None and self._mirror.is_descendant(target.revision, pointer.accepted)
+        transition = begin(
+            pointer,
+            choice.target or target,
+            descends=descends,
+            fleet=pointer.fleet,
+            sealed=not self._settings.is_running_system,
+        )
+        self._story.is_trail_cut = bool(transition.dropped)
+        self._store.move(transition.pointer)
+
+    def _act(self, basis: Basis, planned: Planned, reader: HostReader) -> Plan:
+        """Do the plan; return the closing one, which is the first one where nothing was begun."""
+        story, ports = self._story, self._ports
+        turn = Turn(planned, evolve(basis.look, reader=reader))
+        total = len(planned.plan.actions)
+        means = Means(
+            providers=ports.providers,
+            node_of=turn.node_of,
+            observe=turn.observe,
+            replan=turn.replan,
+            writer=lambda: self._hosts.writer(basis.wanted.tree),
+            deadline=Deadline,
+            monotonic=ports.monotonic,
+            is_stopping=lambda: ports.signal() is not None,
+            progress=lambda number, action: ports.progress("reconciler", number, total, action),
+        )
+        with self._stage("reconciler"):
+            story.results = reconcile(planned.plan, means)
+        begun = [result for result in story.results if result.outcome not in {Outcome.HELD, Outcome.SKIPPED}]
+        if not begun:
+            return planned.plan
+        with self._stage("closing"), self._hosts.reader(basis.wanted.tree) as fresh:
+            closing = plan_now(evolve(basis, is_retry=True), evolve(basis.look, reader=fresh))
+        story.closing = closing.plan
+        return closing.plan
+
+    def _close(self, target: TrailEntry, trail: tuple[Declaration | Unresolved, ...], closing: Plan) -> None:
+        """S and C, and the facts that outcome and exit code are read from."""
+        story = self._story
+        plan = story.plan or closing
+        outcomes = set(count_outcomes(plan, story.results))
+        outcomes -= {Outcome.ORPHAN}
+        signal = self._ports.signal()
+        story.facts = evolve(
+            story.facts,
+            outcomes=frozenset(outcomes),
+            closing_empty=closing.is_empty,
+            signal=signal,
+            bug=_has_breach(plan, story.results),
+            changes=any(result.outcome is Outcome.APPLIED for result in story.results),
+        )
+        pointer = settle(self._store.now, target, _settle_input(closing, trail, story.planned))
+        if closing.is_empty and signal is None:
+            pointer = converge(pointer, target)
+        self._store.move(pointer)
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[None]:
+        self._ports.progress(name, 0, 0, None)
+        begun = self._ports.monotonic()
+        try:
+            yield
+        finally:
+            self._story.stages[name] = self._ports.monotonic() - begun
+
+    def _report(self) -> PassReport:
+        story = self._story
+        plan = story.plan
+        is_shown = plan is not None and story.facts.ended is not PassEnd.UNOBSERVED
+        return PassReport(
+            id=self._ports.report_id(),
+            host=self._settings.host,
+            started=self._ports.started,
+            duration=self._ports.monotonic() - self._begun,
+            source=story.source,
+            outcome=pass_outcome(story.facts),
+            exit_code=int(exit_code(story.facts)),
+            target=story.target,
+            manifest_digest=story.manifest.digest if story.manifest else "",
+            plan_id=plan.plan_id if plan and is_shown else "",
+            pointer_before=self._store.before,
+            pointer_after=self._store.now,
+            counts=count_outcomes(plan, story.results) if plan and is_shown else {},
+            resources=report_resources(plan, story.results) if plan and is_shown else (),
+            orphans=plan.orphans if plan and is_shown else (),
+            left_over=left_over(plan, story.closing, story.results) if plan and story.closing else (),
+            diagnostics=tuple(story.diagnostics),
+            versions=self._ports.versions,
+            stages=story.stages,
+            is_trail_cut=story.is_trail_cut,
+        )
+
+
+def _has_breach(plan: Plan, results: tuple[ActionResult, ...]) -> bool:
+    seen = any(
+        verdict.unobservable is not None and verdict.unobservable.cause is Cause.BREACH
+        for verdict in plan.verdicts.values()
+    )
+    return seen or any(result.cause is FailureCause.BREACH for result in results)
+
+
+def _settle_input(closing: Plan, trail: tuple[Declaration | Unresolved, ...], planned: Planned | None) -> SettleInput:
+    """Gather what S decides on from the last plan of the pass."""
+    settled = {OrphanState.ABSENT, OrphanState.KEPT}
+    declarations = [entry for entry in trail if isinstance(entry, Declaration)]
+    nodes = planned.given.graph.nodes if planned else {}
+    in_sync = {origin for origin, verdict in closing.verdicts.items() if verdict.kind is VerdictKind.IN_SYNC}
+    differing = {
+        origin
+        for entry in declarations
+        for origin, old in entry.nodes.items()
+        if origin in nodes and _differs(old, nodes[origin])
+    }
+    return SettleInput(
+        orphans_settled=all(orphan.state in settled for orphan in closing.orphans),
+        differences_verified=differing <= in_sync,
+        trail_resolved=len(declarations) == len(trail),
+    )
+
+
+def _differs(old: Node, new: Node) -> bool:
+    return old.resource.absent != new.resource.absent or bool(old.desired != new.desired)

@@ -1,0 +1,172 @@
+"""Observing and planning, as often as one pass needs it: before the first action and after the last.
+
+Effects: reads the host through the reader.
+"""
+
+from collections.abc import Callable, Mapping
+
+from attrs import evolve, field, frozen
+
+from datum.agent.desired import Wanted
+from datum.model.graph import Node
+from datum.model.identity import HostName, ResourceId
+from datum.model.observation import Observation, ObservedState, Present, Unobservable
+from datum.model.plan import Action, Plan, Replan
+from datum.model.revision import Revision
+from datum.observer.observe import Look, observe_one, observe_state
+from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
+from datum.planner.orphans import find_orphans
+from datum.planner.plan import plan_pass
+from datum.planner.replan import replan
+from datum.provider.contract import AnyProvider
+from datum.provider.host import HostError, HostReader
+
+
+@frozen
+class Basis:
+    """What stays the same for every plan of one pass."""
+
+    wanted: Wanted
+    host: HostName
+    look: Look
+    # Newest first, without the target.
+    trail: tuple[Declaration | Unresolved, ...] = ()
+    is_retry: bool = False
+    # What the last converged revision declared; asked only when there is an action to label.
+    converged: Callable[[], Mapping[ResourceId, Node] | None] = field(default=lambda: None)
+    allowed_removals: int | None = None
+
+    @property
+    def providers(self) -> Mapping[str, AnyProvider]:
+        """Every type."""
+        return self.look.providers
+
+
+@frozen
+class Planned:
+    """One plan, and what it was made from."""
+
+    plan: Plan
+    given: PlanInput
+
+    @property
+    def sickness(self) -> tuple[tuple[str, Unobservable], ...]:
+        """Why the pass ends here, if it does."""
+        return self.given.observed.sickness
+
+
+def plan_now(basis: Basis, look: Look | None = None) -> Planned:
+    """Observe everything and plan.
+
+    Args:
+        basis: of this pass.
+        look: another look than the first, for the closing plan.
+    """
+    seen = look or basis.look
+    observed = observe_state(basis.wanted.graph.nodes, seen, known=basis.wanted.known)
+    orphans = observe_orphans(basis, seen)
+    given = PlanInput(
+        revision=basis.wanted.manifest.revision,
+        host=basis.host,
+        manifest_digest=basis.wanted.manifest.digest,
+        graph=basis.wanted.graph,
+        providers=basis.providers,
+        observed=observed,
+        trail=basis.trail,
+        is_retry=basis.is_retry,
+        orphans=orphans,
+        limits=basis.wanted.manifest.limits,
+        allowed_removals=basis.allowed_removals,
+    )
+    return plan_given(given, basis.converged)
+
+
+def plan_given(given: PlanInput, converged: Callable[[], Mapping[ResourceId, Node] | None]) -> Planned:
+    """Plan from an input; what converged last is resolved only when there is an action to label."""
+    plan = plan_pass(given)
+    if plan.actions:
+        given = evolve(given, converged=converged())
+        plan = plan_pass(given)
+    return Planned(plan, given)
+
+
+def observe_orphans(basis: Basis, look: Look) -> Mapping[ResourceId, OrphanSight]:
+    """Look at everything that the trail declares and the target does not, in the terms of each declaration."""
+    declared = find_orphans(basis.wanted.graph, basis.trail)
+    by_revision: dict[Revision, dict[ResourceId, Node]] = {}
+    for origin, sayings in declared.items():
+        for revision, node in sayings:
+            if origin.type in look.providers:
+                by_revision.setdefault(revision, {})[origin] = node
+    states = {
+        revision: observe_state(nodes, evolve(look, expect=type(look.expect)()))
+        for revision, nodes in by_revision.items()
+    }
+    return {origin: _sight(origin, sayings, states, look.reader) for origin, sayings in declared.items()}
+
+
+def _sight(
+    origin: ResourceId,
+    sayings: tuple[tuple[Revision, Node], ...],
+    states: Mapping[Revision, ObservedState],
+    reader: HostReader,
+) -> OrphanSight:
+    sights = tuple(
+        Sight(revision, node, states[revision].observations[origin])
+        for revision, node in sayings
+        if revision in states and origin in states[revision].observations
+    )
+    if not sights:
+        return OrphanSight(())
+    package = None
+    if isinstance(sights[0].observation, Present):
+        package = package_of(sights[0].node, reader)
+    return OrphanSight(sights, package)
+
+
+def package_of(node: Node, reader: HostReader) -> str | None:
+    """Return the package that owns one of a resource's paths.
+
+    When the package database cannot be read the answer is a package named `?`: what may be owned is kept.
+    """
+    for target in node.targets:
+        if target.kind == "path":
+            try:
+                package = reader.package_of(target.key)
+            except HostError:
+                return "?"
+            if package is not None:
+                return package
+    return None
+
+
+@frozen
+class Turn:
+    """What the reconciler asks when an action's turn has come."""
+
+    planned: Planned
+    look: Look
+
+    def node_of(self, action: Action) -> Node:
+        """Return the declaration behind an action."""
+        if action.orphan_of is None:
+            return self.planned.given.graph.nodes[action.resource]
+        return self.planned.given.orphans[action.resource].sights[0].node
+
+    def observe(self, action: Action) -> Observation:
+        """Look at one resource again."""
+        return observe_one(action.resource, self.node_of(action), self.look)
+
+    def replan(self, action: Action, observation: Observation) -> Replan:
+        """Return the planner's word on one action and what is there now."""
+        node = self.node_of(action)
+        given = self.planned.given
+        package = package_of(node, self.look.reader) if isinstance(observation, Present) else None
+        return replan(
+            action,
+            node,
+            observation,
+            providers=given.providers,
+            older=given.declarations(action.resource),
+            package=package,
+        )

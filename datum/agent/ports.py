@@ -1,0 +1,51 @@
+"""Everything with an effect that a pass is given, made once by the command line and replaced by tests."""
+
+import platform
+import sys
+from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
+
+from attrs import field, frozen
+
+from datum.model.plan import Action
+from datum.provider.contract import AnyProvider
+from datum.provider.host import ProgramRunner
+
+
+def agent_version() -> str:
+    """Return the version of the installed distribution, the one source of version."""
+    try:
+        return version("datum-agent")
+    except PackageNotFoundError:
+        return "0+unknown"
+
+
+@frozen
+class Ports:
+    """The clock, the types and the program door of one command."""
+
+    providers: Mapping[str, AnyProvider]
+    run: ProgramRunner
+    # ISO 8601 in UTC, read once when the command began.
+    started: str
+    # Seconds on a monotonic clock.
+    monotonic: Callable[[], float]
+    pid: int
+    agent: str = field(factory=agent_version)
+    # Number of the signal that asks the pass to end, None while there is none.
+    signal: Callable[[], int | None] = field(default=lambda: None)
+    # Stage, number of the action, how many there are, and the action in hand.
+    progress: Callable[[str, int, int, Action | None], None] = field(default=lambda _s, _n, _t, _a: None)
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Return the versions that a manifest and a plan are a function of, and Python's."""
+        return {
+            "datum": self.agent,
+            "python": platform.python_version() if sys.implementation.name == "cpython" else sys.version,
+            **{name: provider.version for name, provider in sorted(self.providers.items())},
+        }
+
+    def report_id(self) -> str:
+        """Return the id of this pass's report: when it began, and its process."""
+        return self.started.replace("-", "").replace(":", "") + f"-{self.pid}"

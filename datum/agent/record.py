@@ -1,0 +1,241 @@
+"""`plan --record` and `plan --observed`: everything a plan is a function of, in one file (design 1.3).
+
+The file holds revisions and observations. Manifests are not in it: they are a pure function of a revision and come
+from git again, so that the same file and the same clone give the same bytes anywhere. Pure but for the trees it is
+given.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, Final
+
+from datum.agent.desired import Resolver, Wanted
+from datum.agent.planning import Planned, plan_given
+from datum.diagnostics import Diagnostic
+from datum.errors import UsageError
+from datum.model.graph import Node
+from datum.model.identity import HostName, ResourceId
+from datum.model.json import JsonObject, JsonValue, freeze
+from datum.model.observation import (
+    Absent,
+    Cause,
+    FieldValue,
+    Machine,
+    NotApplicable,
+    Observation,
+    ObservedState,
+    Present,
+    Scope,
+    Unobservable,
+)
+from datum.model.pointer import Pointer, TrailEntry
+from datum.model.revision import Revision
+from datum.model.source import SourceTree
+from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
+from datum.provider.contract import AnyProvider
+from datum.report.plan_json import plan_to_json
+
+FORMAT: Final = "datum.record/1"
+
+TreeOf = Callable[[Revision], SourceTree]
+
+
+def record_plan(planned: Planned, pointer: Pointer, versions: Mapping[str, str]) -> JsonObject:
+    """Return the record of a plan and all its inputs."""
+    given = planned.given
+    return {
+        "format": FORMAT,
+        "versions": dict(versions),
+        "revision": str(given.revision),
+        "host": str(given.host),
+        "trail": [
+            {"revision": entry.revision.key, "host": str(entry.host)}
+            for entry in reversed(pointer.trail)
+            if entry.revision != given.revision or entry.host != given.host
+        ],
+        "converged": pointer.converged.key if pointer.converged else None,
+        "is_retry": given.is_retry,
+        "allowed_removals": given.allowed_removals,
+        "machine": given.observed.machine.values,
+        "observations": {str(key): _observation(value) for key, value in given.observed.observations.items()},
+        "orphans": {str(origin): _orphan(sight) for origin, sight in given.orphans.items()},
+        "plan": plan_to_json(planned.plan),
+    }
+
+
+def damaged(what: str) -> UsageError:
+    """Return the error on a file that is no record."""
+    return UsageError(
+        Diagnostic(
+            code="bad-record",
+            summary="This is no record of a plan.",
+            detail=f"{what[0].upper()}{what[1:]}.",
+            hint="datum plan --record FILE writes one",
+        )
+    )
+
+
+def replay_plan(
+    record: JsonValue, tree_of: TreeOf, providers: Mapping[str, AnyProvider], versions: Mapping[str, str]
+) -> Planned:
+    """Plan again from a record and the revisions it names.
+
+    Raises:
+        UsageError: it is no record, or was made by other versions.
+        RepositoryError: a revision is not in this clone.
+        FleetError: the target cannot be resolved.
+    """
+    if not isinstance(record, Mapping) or record.get("format") != FORMAT:
+        raise damaged(f"the format '{FORMAT}' is expected")
+    # Past this point a wrong shape shows itself as one of the errors below, whatever part of the file it is in.
+    parts: Mapping[str, Any] = record
+    try:
+        _check_versions(parts["versions"], versions)
+        return _replay(parts, tree_of, providers, versions)
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise damaged(f"a part of it is missing or of the wrong kind ({error})") from error
+
+
+def _check_versions(recorded: Mapping[str, Any], versions: Mapping[str, str]) -> None:
+    for name in sorted({*recorded, *versions} - {"python"}):
+        if recorded.get(name) != versions.get(name):
+            raise UsageError(
+                Diagnostic(
+                    code="other-versions",
+                    summary="The record was made by other versions.",
+                    detail=f"{name} is {versions.get(name, 'missing')} here and was {recorded.get(name, 'missing')}; "
+                    "a plan is a function of them.",
+                    hint="install the versions that the record names",
+                )
+            )
+
+
+def _replay(
+    parts: Mapping[str, Any], tree_of: TreeOf, providers: Mapping[str, AnyProvider], versions: Mapping[str, str]
+) -> Planned:
+    revision = Revision.parse(parts["revision"])
+    host = HostName(parts["host"])
+    machine = Machine(_frozen_map(parts["machine"]))
+    resolver = Resolver(providers, versions["datum"], lambda: machine)
+    wanted = resolver.resolve(tree_of(revision), host)
+    entries = [TrailEntry(Revision.parse(item["revision"]), HostName(item["host"])) for item in parts["trail"]]
+    trail = tuple(resolver.resolve_older(partial(tree_of, entry.revision), entry) for entry in entries)
+    observations = {ResourceId.parse(key): _read_observation(value) for key, value in parts["observations"].items()}
+    given = PlanInput(
+        revision=revision,
+        host=host,
+        manifest_digest=wanted.manifest.digest,
+        graph=wanted.graph,
+        providers=providers,
+        observed=ObservedState(observations, machine),
+        trail=trail,
+        is_retry=parts["is_retry"] is True,
+        orphans=_read_orphans(parts["orphans"], trail),
+        limits=wanted.manifest.limits,
+        allowed_removals=parts["allowed_removals"],
+    )
+    return plan_given(given, lambda: _converged(parts["converged"], wanted, resolver, tree_of, host))
+
+
+def _converged(
+    text: JsonValue, wanted: Wanted, resolver: Resolver, tree_of: TreeOf, host: HostName
+) -> Mapping[ResourceId, Node] | None:
+    if not isinstance(text, str):
+        return None
+    revision = Revision.parse(text)
+    if revision == wanted.manifest.revision:
+        return wanted.graph.nodes
+    older = resolver.resolve_older(lambda: tree_of(revision), TrailEntry(revision, host))
+    return older.nodes if isinstance(older, Declaration) else None
+
+
+def _frozen_map(value: Mapping[str, JsonValue]) -> JsonObject:
+    frozen = freeze(value)
+    if not isinstance(frozen, Mapping):
+        raise TypeError("a map is expected")
+    return frozen
+
+
+def _orphan(sight: OrphanSight) -> JsonValue:
+    return {
+        "package": sight.package,
+        "sights": [
+            {"revision": seen.revision.key, "observation": _observation(seen.observation)} for seen in sight.sights
+        ],
+    }
+
+
+def _read_orphans(
+    recorded: Mapping[str, Any], trail: tuple[Declaration | Unresolved, ...]
+) -> Mapping[ResourceId, OrphanSight]:
+    nodes = {entry.revision: entry.nodes for entry in trail if isinstance(entry, Declaration)}
+    found: dict[ResourceId, OrphanSight] = {}
+    for key, value in recorded.items():
+        origin = ResourceId.parse(key)
+        sights = tuple(
+            Sight(revision, nodes[revision][origin], _read_observation(seen["observation"]))
+            for seen in value["sights"]
+            for revision in [Revision.parse(seen["revision"])]
+        )
+        found[origin] = OrphanSight(sights, value["package"])
+    return found
+
+
+def _observation(value: Observation) -> JsonObject:
+    match value:
+        case Present():
+            fields = {name: _field(item) for name, item in value.fields.items()}
+            return {"present": fields, "detail": value.detail, "identity": value.identity}
+        case Absent():
+            return {"absent": {name: _field(item) for name, item in value.fields.items()}}
+        case Unobservable():
+            return {"unobservable": _unobservable(value)}
+
+
+def _unobservable(value: Unobservable) -> JsonObject:
+    return {
+        "cause": str(value.cause),
+        "detail": value.detail,
+        "scope": str(value.scope),
+        "discounted": value.discounted,
+    }
+
+
+def _field(value: FieldValue) -> JsonValue:
+    match value:
+        case Unobservable():
+            return {"$unobservable": _unobservable(value)}
+        case NotApplicable():
+            return {"$not_applicable": value.cause}
+        case _:
+            return value
+
+
+def _read_observation(value: Mapping[str, Any]) -> Observation:
+    if "present" in value:
+        return Present(_read_fields(value["present"]), _frozen_map(value["detail"]), str(value["identity"]))
+    if "absent" in value:
+        return Absent(_read_fields(value["absent"]))
+    return _read_unobservable(value["unobservable"])
+
+
+def _read_fields(value: Mapping[str, Any]) -> dict[str, FieldValue]:
+    return {name: _read_field(item) for name, item in value.items()}
+
+
+def _read_field(value: JsonValue) -> FieldValue:
+    if isinstance(value, Mapping) and "$unobservable" in value:
+        unobservable: Any = value["$unobservable"]
+        return _read_unobservable(unobservable)
+    if isinstance(value, Mapping) and "$not_applicable" in value:
+        return NotApplicable(str(value["$not_applicable"]))
+    return freeze(value)
+
+
+def _read_unobservable(value: Mapping[str, Any]) -> Unobservable:
+    return Unobservable(
+        Cause(value["cause"]),
+        str(value["detail"]),
+        scope=Scope(value["scope"]),
+        discounted=value["discounted"] is True,
+    )

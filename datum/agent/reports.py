@@ -1,0 +1,163 @@
+"""Where reports lie, which are kept, and how they are read again (design 1.5).
+
+Effects: the folder of reports. Nothing a pass decides depends on them; one that cannot be written goes, shortened, to
+stderr, which the journal keeps.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+from datum.diagnostics import Diagnostic
+from datum.errors import UsageError
+from datum.model.json import JsonValue
+from datum.model.report import PassReport
+from datum.model.result import PassOutcome
+from datum.report.as_json import report_to_json
+
+QUIET_KEPT: Final = 20
+"""Reports of passes with nothing to do that are kept."""
+
+LOUD_DAYS: Final = 90
+"""Days for which reports of passes that changed or failed are kept."""
+
+_SUFFIX: Final = ".json"
+
+
+@frozen
+class _Known:
+    """One report on disk, as far as its name and size tell."""
+
+    path: Path
+    id: str
+    outcome: str
+    is_quiet: bool
+    size: int
+
+
+def write_report(folder: Path, report: PassReport, *, limit: int, complain: Callable[[str], None]) -> Path | None:
+    """Write one report and let old ones go.
+
+    Args:
+        folder: made where it is missing; group-readable.
+        report: the report.
+        limit: bytes that all reports together may take.
+        complain: takes the shortened report when it cannot be written.
+
+    Returns:
+        Where it lies; None when it could not be written.
+    """
+    quiet = "quiet" if is_quiet(report) else "loud"
+    path = folder / f"{report.id}.{report.outcome}.{quiet}{_SUFFIX}"
+    data = json.dumps(report_to_json(report), ensure_ascii=False, indent=1).encode("utf-8", "surrogateescape")
+    try:
+        folder.mkdir(mode=0o750, parents=True, exist_ok=True)
+        temporary = folder / f".{path.name}.part"
+        temporary.unlink(missing_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(path)
+        _evict(folder, report.started, limit)
+    except OSError as error:
+        complain(f"the report cannot be written below {folder} ({error.strerror}); in short: {shorten(report)}")
+        return None
+    return path
+
+
+def is_quiet(report: PassReport) -> bool:
+    """Whether the pass had nothing to do and left nothing."""
+    return report.outcome is PassOutcome.CONVERGED and not report.resources
+
+
+def shorten(report: PassReport) -> str:
+    """Return what matters of a report in one line."""
+    counts = " ".join(f"{outcome}={count}" for outcome, count in report.counts.items())
+    target = report.target.short if report.target else "nothing"
+    return f"{report.id} {report.host} {report.outcome} at {target} exit {report.exit_code} {counts}".rstrip()
+
+
+def read_report(folder: Path, wanted: str) -> Mapping[str, JsonValue]:
+    """Return a report by the beginning of its id, or the newest.
+
+    Raises:
+        UsageError: there is none, several fit, or it cannot be read.
+    """
+    known = [item for item in list_reports(folder) if item.id.startswith(wanted)]
+    if not known or (wanted and len({item.id for item in known}) > 1):
+        what = f"{len(known)} reports begin with '{wanted}'" if known else f"no report '{wanted}' lies in {folder}"
+        raise UsageError(
+            Diagnostic(
+                code="no-such-report",
+                summary="There is no such report.",
+                detail=f"{what if wanted else f'No report lies in {folder}'}.",
+                hint="datum status names the newest; 'datum apply' writes one",
+            )
+        )
+    try:
+        value = json.loads(known[-1].path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise _damaged(known[-1].path, str(error)) from error
+    if not isinstance(value, dict):
+        raise _damaged(known[-1].path, "it is no report")
+    return value
+
+
+def _damaged(path: Path, why: str) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="report-damaged",
+            summary="The report cannot be read.",
+            detail=f"{path}: {why}.",
+            hint="nothing depends on it; delete it",
+        )
+    )
+
+
+def list_reports(folder: Path) -> list[_Known]:
+    """Return what lies in the folder, oldest first; nothing when it cannot be read."""
+    known: list[_Known] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                parts = entry.name.split(".")
+                if entry.name.endswith(_SUFFIX) and len(parts) == 4 and parts[0]:  # noqa: PLR2004
+                    size = entry.stat(follow_symlinks=False).st_size
+                    known.append(_Known(Path(entry.path), parts[0], parts[1], parts[2] == "quiet", size))
+    except OSError:
+        return []
+    return sorted(known, key=lambda item: item.id)
+
+
+def _evict(folder: Path, now: str, limit: int) -> None:
+    """Delete by significance; the newest, and the newest of each outcome, stay whatever the limit says."""
+    known = list_reports(folder)
+    kept_for_ever = {known[-1].path} if known else set()
+    kept_for_ever |= {item.path for item in {item.outcome: item for item in known}.values()}
+    floor = _days_before(now, LOUD_DAYS)
+    quiet = [item for item in known if item.is_quiet]
+    going = quiet[:-QUIET_KEPT] + [item for item in known if not item.is_quiet and item.id < floor]
+    staying = [item for item in known if item not in going]
+    total = sum(item.size for item in staying)
+    for item in sorted(staying, key=lambda item: (not item.is_quiet, item.id)):
+        if total <= limit:
+            break
+        going.append(item)
+        total -= item.size
+    for item in going:
+        if item.path not in kept_for_ever:
+            item.path.unlink(missing_ok=True)
+
+
+def _days_before(now: str, days: int) -> str:
+    """Return the beginning of an id that many days before an ISO 8601 time."""
+    from datetime import datetime, timedelta
+
+    moment = datetime.fromisoformat(now) - timedelta(days=days)
+    return moment.strftime("%Y%m%dT%H%M%SZ")

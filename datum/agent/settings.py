@@ -1,0 +1,297 @@
+"""What this agent was told: its configuration file, overruled by the command line (design 6).
+
+Effects: reads one file. The file is written by `datum init` and by people; every key is checked, and a wrong one is
+an error with its place (exit 78) before anything else happens.
+"""
+
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Final
+
+from attrs import field, frozen
+
+from datum.diagnostics import Diagnostic, SourceLocation, sorted_unique
+from datum.errors import SettingsError, UsageError
+from datum.fleet.nodes import MapNode, Node, Scalar, plain
+from datum.fleet.yaml_reader import read_yaml
+from datum.model.identity import HostName
+from datum.model.json import JsonValue
+from datum.model.manifest import Enforcement
+from datum.repository.remote import normal_remote
+
+CONFIG_PATH: Final = "/etc/datum/agent.yaml"
+STATE_DIR: Final = "/var/lib/datum"
+REPORTS_DIR: Final = "/var/log/datum/reports"
+DEFAULT_REF: Final = "main"
+
+
+@frozen
+class Options:
+    """The common options of every command; None and False are "not said"."""
+
+    config: str | None = None
+    repo: str | None = None
+    ref: str | None = None
+    rev: str | None = None
+    host: str | None = None
+    state_dir: str | None = None
+    root: str | None = None
+    is_offline: bool = False
+
+
+@frozen
+class Settings:
+    """Configuration and options together; paths are those of this machine, `--root` included."""
+
+    # Normal form; without credentials it is shown.
+    repo: str
+    ref: str
+    host: HostName
+    # `/` for the running system, else an absolute path.
+    root: str
+    config: Path
+    state_dir: Path
+    reports_dir: Path
+    rev: str | None = None
+    is_offline: bool = False
+    # May only tighten what the fleet says.
+    enforcement: Enforcement = Enforcement.ENFORCE
+    # `source.on_invalid`: `end`, or `enforced` for a second pass at the enforced revision (design 3.3).
+    repairs_on_invalid: bool = False
+    # Seconds and bytes of one conversation with the source.
+    source_timeout: float = 120.0
+    source_bytes: int = 1 << 30
+    # Bytes that all reports together may take.
+    report_bytes: int = 256 << 20
+
+    @property
+    def is_running_system(self) -> bool:
+        """Whether this pass concerns the running system."""
+        return self.root == "/"
+
+    @property
+    def pointer_path(self) -> Path:
+        """Where the pointer lies."""
+        return self.state_dir / "pointer.json"
+
+
+@frozen
+class _File:
+    """The configuration file as far as it says something."""
+
+    values: Mapping[str, JsonValue] = field(factory=dict)
+    locations: Mapping[str, SourceLocation] = field(factory=dict)
+
+
+def config_path(options: Options) -> Path:
+    """Return the configuration file that counts, below the root."""
+    return below(root_of(options), options.config or CONFIG_PATH)
+
+
+def root_of(options: Options) -> str:
+    """Return the root, absolute.
+
+    Raises:
+        UsageError: it is no directory.
+    """
+    if options.root is None:
+        return "/"
+    root = Path(options.root).resolve()
+    if not root.is_dir():
+        raise UsageError(
+            Diagnostic(
+                code="root-missing",
+                summary="The root is no directory.",
+                detail=f"--root {options.root}: there is no such directory.",
+                hint="make it first; datum creates nothing outside of it",
+            )
+        )
+    return str(root)
+
+
+def below(root: str, path: str) -> Path:
+    """Return a path of the configuration as this process reaches it."""
+    return Path(root) / path.lstrip("/") if path.startswith("/") else Path.cwd() / path
+
+
+def read_settings(options: Options) -> Settings:
+    """Read the configuration file, if there is one, and let the options overrule it.
+
+    Raises:
+        SettingsError: a key or value is wrong, or repository or host is said nowhere.
+        UsageError: an option is wrong.
+    """
+    root = root_of(options)
+    path = config_path(options)
+    file = _read_file(path, is_wanted=options.config is not None)
+    values = dict(file.values)
+    repo = options.repo or _text(values, "repo")
+    host = options.host or _text(values, "host")
+    if not repo or not host:
+        raise _not_configured(path, "repo" if not repo else "host")
+    state = options.state_dir
+    return Settings(
+        repo=normal_remote(repo),
+        ref=options.ref or _text(values, "ref") or DEFAULT_REF,
+        host=_host(host, file, is_option=options.host is not None),
+        root=root,
+        config=path,
+        state_dir=below(root, state or _text(values, "state_dir") or STATE_DIR),
+        reports_dir=below(root, _text(values, "reports_dir") or REPORTS_DIR),
+        rev=options.rev,
+        is_offline=options.is_offline,
+        enforcement=Enforcement(_text(values, "enforcement") or Enforcement.ENFORCE),
+        repairs_on_invalid=values.get("source.on_invalid") == "enforced",
+        source_timeout=_number(values, "source.timeout", 120.0),
+        source_bytes=int(_number(values, "source.byte_limit", float(1 << 30))),
+        report_bytes=int(_number(values, "reports.byte_limit", float(256 << 20))),
+    )
+
+
+def _text(values: Mapping[str, JsonValue], key: str) -> str:
+    value = values.get(key, "")
+    return value if isinstance(value, str) else ""
+
+
+def _number(values: Mapping[str, JsonValue], key: str, default: float) -> float:
+    value = values.get(key, default)
+    return float(value) if isinstance(value, (int, float)) else default
+
+
+def _host(text: str, file: _File, *, is_option: bool) -> HostName:
+    try:
+        return HostName(text)
+    except ValueError as error:
+        finding = Diagnostic(
+            code="bad-host-name",
+            summary="This is no host name.",
+            detail=str(error) + ".",
+            location=None if is_option else file.locations.get("host"),
+        )
+        raise (UsageError(finding) if is_option else SettingsError(finding)) from error
+
+
+def _not_configured(path: Path, what: str) -> SettingsError:
+    return SettingsError(
+        Diagnostic(
+            code="not-configured",
+            summary="This agent does not know what to enforce.",
+            detail=f"Neither {path} nor the command line says '{what}'.",
+            hint="datum init --repo URL --host NAME",
+        )
+    )
+
+
+_Check = Callable[[JsonValue], str]
+
+
+def _is_text(value: JsonValue) -> str:
+    return "" if isinstance(value, str) and value else "a text is expected"
+
+
+def _is_positive(value: JsonValue) -> str:
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+    return "" if good else "a number above 0 is expected"
+
+
+def _one_of(*words: str) -> _Check:
+    return lambda value: "" if value in words else f"one of {', '.join(words)} is expected"
+
+
+def _is_policy_none(value: JsonValue) -> str:
+    if value == "none":
+        return ""
+    return "this version verifies no signatures, so only 'none' can be kept; a stricter policy would be a lie"
+
+
+_KEYS: Final[Mapping[str, _Check]] = {
+    "repo": _is_text,
+    "ref": _is_text,
+    "host": _is_text,
+    "state_dir": _is_text,
+    "reports_dir": _is_text,
+    "enforcement": _one_of("enforce", "hold", "observe"),
+    "trust.policy": _is_policy_none,
+    "source.on_invalid": _one_of("end", "enforced"),
+    "source.timeout": _is_positive,
+    "source.byte_limit": _is_positive,
+    "reports.byte_limit": _is_positive,
+}
+_SECTIONS: Final = {key.partition(".")[0] for key in _KEYS if "." in key}
+
+
+def _read_file(path: Path, *, is_wanted: bool) -> _File:
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        if is_wanted:
+            raise SettingsError(
+                Diagnostic(
+                    code="config-missing",
+                    summary="The configuration file is not there.",
+                    detail=f"{path} does not exist.",
+                    hint="datum init --repo URL --host NAME",
+                )
+            ) from None
+        return _File()
+    except OSError as error:
+        raise SettingsError(
+            Diagnostic(
+                code="config-unreadable",
+                summary="The configuration file cannot be read.",
+                detail=f"{path}: {error.strerror}.",
+            )
+        ) from error
+    node, findings = read_yaml(data, str(path))
+    values: dict[str, JsonValue] = {}
+    locations: dict[str, SourceLocation] = {}
+    found = [*findings, *_collect(node, str(path), values, locations)]
+    if found:
+        raise SettingsError(*sorted_unique(found))
+    return _File(values, locations)
+
+
+def _collect(
+    node: Node | None, path: str, values: dict[str, JsonValue], locations: dict[str, SourceLocation]
+) -> list[Diagnostic]:
+    """Flatten the file into dotted keys; return what is wrong with it."""
+    if node is None:
+        return []
+    if not isinstance(node, MapNode):
+        return [_wrong(SourceLocation(path, 1, 1), "The file is no map of keys.", "")]
+    found: list[Diagnostic] = []
+    for key, item, place in _flatten(node):
+        problem = _problem(key, item, place)
+        if problem is not None:
+            found.append(problem)
+        else:
+            values[key], locations[key] = plain(item), item.location
+    return found
+
+
+def _flatten(node: MapNode) -> list[tuple[str, Node, SourceLocation]]:
+    flat: list[tuple[str, Node, SourceLocation]] = []
+    for key, item in node.items.items():
+        if key in _SECTIONS and isinstance(item, MapNode):
+            flat += [(f"{key}.{inner}", value, item.key_locations[inner]) for inner, value in item.items.items()]
+        else:
+            flat.append((key, item, node.key_locations[key]))
+    return flat
+
+
+def _problem(key: str, item: Node, place: SourceLocation) -> Diagnostic | None:
+    check = _KEYS.get(key)
+    if check is None:
+        near = get_close_matches(key, _KEYS, 1)
+        return _wrong(place, f"'{key}' is no key.", f"did you mean '{near[0]}'?" if near else "")
+    if isinstance(item, Scalar) and item.ambiguity and check is not _is_text:
+        return _wrong(item.location, f"'{key}': {item.ambiguity}.", "quote it")
+    problem = check(plain(item))
+    return _wrong(item.location, f"'{key}': {problem}.", "") if problem else None
+
+
+def _wrong(place: SourceLocation, detail: str, hint: str) -> Diagnostic:
+    return Diagnostic(
+        location=place, code="bad-config", summary="The agent's configuration is wrong.", detail=detail, hint=hint
+    )

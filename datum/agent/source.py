@@ -1,0 +1,135 @@
+"""Asking the source: which revision there is, and whether it is acceptable (design 3.2, 3.3, 3.5).
+
+Effects: through the mirror. Whatever the source does, the pass goes on at the enforced revision; nothing here raises
+for it, except where a person named a revision that cannot be had.
+"""
+
+from attrs import evolve, field, frozen
+
+from datum.agent.settings import Settings
+from datum.diagnostics import Diagnostic
+from datum.errors import RepositoryUnreachableError, RevisionNotFoundError
+from datum.fleet.header import agent_fits, read_header
+from datum.model.pointer import Pointer
+from datum.model.report import SourceReport
+from datum.model.revision import Revision, SourceStatus
+from datum.repository.mirror import Mirror
+from datum.repository.remote import shown_remote
+from datum.state.transitions import Candidate, acceptable
+
+
+@frozen
+class Consulted:
+    """What the source gave, judged."""
+
+    report: SourceReport
+    # The source's revision; None when it gave none or was not asked.
+    offered: Candidate | None = None
+    # `--rev`; None without the option.
+    requested: Candidate | None = None
+    # Why a candidate is not acceptable.
+    evidence: tuple[Diagnostic, ...] = field(default=())
+
+
+@frozen
+class Source:
+    """One conversation with the source."""
+
+    settings: Settings
+    mirror: Mirror
+    pointer: Pointer
+    agent: str
+
+    def consult(self) -> Consulted:
+        """Ask, fetch what is new, and judge it.
+
+        Raises:
+            RevisionNotFoundError: `--rev` names nothing that can be had.
+            FleetError: the header of the revision cannot be read: it is invalid.
+        """
+        settings = self.settings
+        if settings.rev is not None and (wanted := self._known(settings.rev)) is not None:
+            report = self._report(SourceStatus.NOT_ASKED)
+            candidate, evidence = self._judge(wanted)
+            return Consulted(report, requested=candidate, evidence=evidence)
+        if settings.is_offline:
+            self._require_known()
+            return Consulted(self._report(SourceStatus.NOT_ASKED))
+        return self._ask()
+
+    def _ask(self) -> Consulted:
+        settings = self.settings
+        try:
+            revision = self.mirror.ask(settings.repo, settings.ref, timeout=settings.source_timeout)
+            self._fetch(revision)
+        except RevisionNotFoundError as error:
+            self._require_known()
+            return Consulted(evolve(self._report(SourceStatus.GONE), diagnostics=error.diagnostics))
+        except RepositoryUnreachableError as error:
+            self._require_known()
+            return Consulted(evolve(self._report(SourceStatus.UNREACHABLE), diagnostics=error.diagnostics))
+        candidate, evidence = self._judge(revision)
+        status = SourceStatus.OK if candidate.acceptable else SourceStatus.REFUSED
+        report = evolve(self._report(status), revision=revision, diagnostics=evidence)
+        if settings.rev is None:
+            return Consulted(report, offered=candidate, evidence=evidence)
+        requested, evidence = self._judge(self.mirror.resolve(settings.rev))
+        return Consulted(report, offered=candidate, requested=requested, evidence=evidence)
+
+    def _fetch(self, revision: Revision) -> None:
+        if not self.mirror.has(revision):
+            self.mirror.fetch(
+                self.settings.repo,
+                self.settings.ref,
+                revision,
+                timeout=self.settings.source_timeout,
+                byte_limit=self.settings.source_bytes,
+            )
+
+    def _known(self, rev: str) -> Revision | None:
+        try:
+            return self.mirror.resolve(rev)
+        except RevisionNotFoundError:
+            return None
+
+    def _require_known(self) -> None:
+        if self.settings.rev is not None:
+            self.mirror.resolve(self.settings.rev)
+
+    def _report(self, status: SourceStatus) -> SourceReport:
+        return SourceReport(shown_remote(self.settings.repo), self.settings.ref, status)
+
+    def _judge(self, revision: Revision) -> tuple[Candidate, tuple[Diagnostic, ...]]:
+        """Return the candidate and the evidence against it (design 3.3, as far as there are no signatures)."""
+        evidence: list[Diagnostic] = []
+        pointer = self.pointer
+        header = read_header(self.mirror.tree(revision))
+        if pointer.fleet and header.fleet != pointer.fleet:
+            evidence.append(self._refusal(revision, "foreign-fleet", foreign(header.fleet, pointer.fleet), ""))
+        if not agent_fits(header.agent, self.agent):
+            detail = f"It asks for agent {header.agent}; this is {self.agent}."
+            evidence.append(self._refusal(revision, "agent-out-of-range", detail, "upgrade datum on this host"))
+        if not acceptable(pointer.accepted, revision, self.mirror.is_descendant):
+            evidence.append(self._refusal(revision, "not-a-descendant", *self._rewritten(revision)))
+        return Candidate(revision, acceptable=not evidence), tuple(evidence)
+
+    def _rewritten(self, revision: Revision) -> tuple[str, str]:
+        accepted = self.pointer.accepted
+        assert accepted is not None  # noqa: S101  # without a floor everything is acceptable
+        theirs, ours = self.mirror.describe(revision), self.mirror.describe(accepted)
+        detail = (
+            f"It does not descend from the accepted revision {accepted.short}: the branch was rewritten or set back. "
+            f"Offered: {revision.short} '{theirs.subject}' by {theirs.committer}, {theirs.committed_at}. "
+            f"Accepted: {accepted.short} '{ours.subject}' by {ours.committer}, {ours.committed_at}."
+        )
+        return detail, f"datum accept {revision.commit} --rewind --reason TEXT"
+
+    def _refusal(self, revision: Revision, code: str, detail: str, hint: str) -> Diagnostic:
+        enforced = self.pointer.enforced
+        now = f" Still enforced: {enforced.revision.short}." if enforced else " Nothing is enforced."
+        return Diagnostic(code=code, summary="The revision is refused.", detail=f"{revision}: {detail}{now}", hint=hint)
+
+
+def foreign(theirs: str, ours: str) -> str:
+    """Return the sentence on a revision of another fleet."""
+    return f"It belongs to fleet {theirs}; this host is enrolled in fleet {ours}."

@@ -1,0 +1,143 @@
+"""Puts the rooms together for one command: host, mirror, pointer. Effects begin here."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import BinaryIO
+
+from attrs import frozen
+
+from datum.agent.one_pass import Hosts, PointerStore
+from datum.agent.settings import Settings
+from datum.diagnostics import Diagnostic
+from datum.errors import DatumError, PermissionRefusedError, SettingsError, UsageError
+from datum.host.local import LocalHost
+from datum.host.machine import read_machine
+from datum.model.content import Content
+from datum.model.pointer import Pointer
+from datum.model.revision import Revision
+from datum.model.source import SourceTree
+from datum.provider.host import HostError, HostReader
+from datum.reconciler.reconcile import RecordingWriter
+from datum.repository.mirror import Mirror
+from datum.state.pointer_file import check_binding, read_pointer, write_pointer
+from datum.state.transitions import unseal
+
+
+@frozen
+class HostDoor:
+    """Opens the host of one pass below its root."""
+
+    settings: Settings
+
+    def protected(self) -> tuple[str, ...]:
+        """Return the agent's own places, which no resource may reach (design 3.4)."""
+        return (str(self.settings.state_dir), str(self.settings.config.parent))
+
+    def open(self, tree: SourceTree) -> LocalHost:
+        """Return the host; its bytes come from the tree.
+
+        Raises:
+            UsageError: the root is out of reach.
+        """
+        try:
+            return LocalHost(self.settings.root, self.protected(), opener(tree))
+        except HostError as error:
+            raise UsageError(*error.diagnostics) from error
+
+
+@contextmanager
+def open_hosts(settings: Settings) -> Iterator[Hosts]:
+    """Give readers and writers for one pass, and close what is open after it."""
+    door = HostDoor(settings)
+    opened: list[LocalHost] = []
+
+    @contextmanager
+    def reader(tree: SourceTree) -> Iterator[HostReader]:
+        opened.append(door.open(tree))
+        yield opened[-1].reader()
+
+    def writer(tree: SourceTree) -> RecordingWriter:
+        if not opened:
+            opened.append(door.open(tree))
+        return opened[-1].writer()
+
+    try:
+        yield Hosts(
+            reader=reader,
+            writer=writer,
+            machine=lambda: read_machine(settings.root, is_running_system=settings.is_running_system),
+        )
+    finally:
+        for host in opened:
+            host.close()
+
+
+def opener(tree: SourceTree) -> Callable[[Content], BinaryIO]:
+    """Return what opens the bytes that a `Content` names in this tree."""
+
+    def open_content(content: Content) -> BinaryIO:
+        try:
+            return tree.open_blob(content.blob)
+        except DatumError as error:
+            raise HostError(str(error), code="content-unreachable") from error
+
+    return open_content
+
+
+def require_rights(settings: Settings) -> None:
+    """Refuse a pass on the running system that cannot see or change all of it.
+
+    Raises:
+        PermissionRefusedError: this is the running system, and the caller is not root.
+    """
+    if settings.is_running_system and os.geteuid() != 0:
+        raise PermissionRefusedError(
+            Diagnostic(
+                code="not-root",
+                summary="This needs root.",
+                detail="On the running system a plan needs to see everything; a partial view is not a plan.",
+                hint="run it as root, or with --root DIR against another root",
+            )
+        )
+
+
+def load_pointer(settings: Settings) -> Pointer:
+    """Return the pointer, bound to this host.
+
+    Raises:
+        SettingsError: this host is not enrolled, or under another name.
+        StateError: the pointer is damaged.
+    """
+    pointer = read_pointer(settings.pointer_path)
+    if pointer is None:
+        raise SettingsError(
+            Diagnostic(
+                code="not-enrolled",
+                summary="This host is not enrolled.",
+                detail=f"There is no pointer at {settings.pointer_path}: nothing was accepted here yet. First contact "
+                "is an explicit act.",
+                hint=f"datum init --repo {settings.repo} --host {settings.host}",
+            )
+        )
+    if settings.is_running_system:
+        pointer = unseal(pointer, settings.host)
+    check_binding(pointer, None, settings.host)
+    return pointer
+
+
+def lasting_store(settings: Settings, mirror: Mirror, pointer: Pointer) -> PointerStore:
+    """Return a store that writes: refs in the mirror are set before the pointer and dropped after it."""
+
+    def write(before: Pointer, after: Pointer) -> None:
+        mirror.keep([*_needed(before), *_needed(after)])
+        write_pointer(settings.pointer_path, after)
+        mirror.keep(_needed(after))
+
+    return PointerStore(pointer, write)
+
+
+def _needed(pointer: Pointer) -> list[Revision]:
+    revisions = [entry.revision for entry in pointer.trail]
+    revisions += [one for one in (pointer.accepted, pointer.previous, pointer.converged) if one is not None]
+    return revisions

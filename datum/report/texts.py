@@ -1,0 +1,48 @@
+"""The text of files of the repository, put beside the changes that would write them, for the diff. Pure."""
+
+from typing import Final
+
+from attrs import evolve
+
+from datum.errors import DatumError
+from datum.model.plan import Action, Change, Plan
+from datum.model.source import SourceTree
+
+TEXT_LIMIT: Final = 64 << 10
+"""Bytes; a larger file is shown by its object id."""
+
+
+def illustrate(plan: Plan, tree: SourceTree) -> Plan:
+    """Return the plan with `after_text` filled in where a change names a blob of the tree."""
+    return evolve(plan, actions=tuple(_illustrate(action, tree) for action in plan.actions))
+
+
+def _illustrate(action: Action, tree: SourceTree) -> Action:
+    if not any(_is_bare(change) for change in action.changes):
+        return action
+    return evolve(action, changes=tuple(_fill(change, tree) for change in action.changes))
+
+
+def _is_bare(change: Change) -> bool:
+    return bool(change.after_blob) and change.after_text is None and not change.sensitive
+
+
+def _fill(change: Change, tree: SourceTree) -> Change:
+    if not _is_bare(change):
+        return change
+    try:
+        with tree.open_blob(change.after_blob) as stream:
+            data = stream.read(TEXT_LIMIT + 1)
+    except DatumError:
+        return change
+    return evolve(change, after_text=as_text(data))
+
+
+def as_text(data: bytes) -> str | None:
+    """Return bytes as the text that people may see, None for what is binary or too large."""
+    if len(data) > TEXT_LIMIT or b"\0" in data:
+        return None
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
