@@ -29,14 +29,18 @@ def open_fleet(fleet: str | None, rev: str | None) -> SourceTree:
         UsageError: no fleet repository is there.
         RepositoryError: `--rev` names nothing.
     """
-    folder = Path(fleet).resolve() if fleet is not None else _find_fleet(Path.cwd())
-    if not (folder / "fleet.yaml").is_file() and rev is None:
-        raise _no_fleet(folder)
+    folder = find_fleet(fleet)
     return clone_tree(folder, rev) if rev is not None else working_tree(folder)
 
 
-def _find_fleet(start: Path) -> Path:
-    for folder in (start, *start.parents):
+def find_fleet(fleet: str | None) -> Path:
+    """Return the folder of the fleet repository: `--fleet DIR`, or the nearest around the working directory.
+
+    Raises:
+        UsageError: none is there.
+    """
+    start = Path(fleet).resolve() if fleet is not None else Path.cwd()
+    for folder in (start,) if fleet is not None else (start, *start.parents):
         if (folder / "fleet.yaml").is_file():
             return folder
     raise _no_fleet(start)

@@ -20,6 +20,10 @@ def agent_version() -> str:
         return "0+unknown"
 
 
+def show_nothing(_stage: str, _number: int, _total: int, _action: Action | None) -> None:
+    """Take progress that nobody wants to see."""
+
+
 @frozen
 class Ports:
     """The clock, the types and the program door of one command."""
@@ -35,7 +39,7 @@ class Ports:
     # Number of the signal that asks the pass to end, None while there is none.
     signal: Callable[[], int | None] = field(default=lambda: None)
     # Stage, number of the action, how many there are, and the action in hand.
-    progress: Callable[[str, int, int, Action | None], None] = field(default=lambda _s, _n, _t, _a: None)
+    progress: Callable[[str, int, int, Action | None], None] = field(default=show_nothing)
 
     @property
     def versions(self) -> Mapping[str, str]:

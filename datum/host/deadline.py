@@ -6,34 +6,36 @@ network and FUSE mounts are read in a child.
 """
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, TracebackType
 
 from datum.model.observation import Cause
 from datum.model.result import FailureCause
 from datum.provider.host import HostError
 
 
-@contextmanager
-def deadline(seconds: float) -> Iterator[None]:
-    """Raise `HostError` (cause and failure `deadline`) in the body when the time is over.
+class Deadline:
+    """`with Deadline(seconds):` raises `HostError` (cause and failure `deadline`) in the body when the time is over.
 
     Only for the main thread; deadlines do not nest.
     """
 
-    def ring(_number: int, _frame: FrameType | None) -> None:
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def __enter__(self) -> None:
+        self._before = signal.signal(signal.SIGALRM, self._ring)
+        signal.setitimer(signal.ITIMER_REAL, self._seconds)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, self._before)
+
+    def _ring(self, _number: int, _frame: FrameType | None) -> None:
         raise HostError(
-            f"It took longer than {seconds:g} s.",
+            f"It took longer than {self._seconds:g} s.",
             code="deadline-passed",
             cause=Cause.DEADLINE,
             failure=FailureCause.DEADLINE,
         )
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

@@ -8,6 +8,7 @@ from attrs import field, frozen
 ResourceType = NewType("ResourceType", str)
 
 _TYPE: Final = re.compile(r"[a-z][a-z0-9_]*")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _HOST: Final = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
 
 
@@ -36,7 +37,7 @@ class ResourceId:
             raise ValueError(f"'{kind}' is no resource type: lower-case letters, digits and _")
         if not name:
             raise ValueError(f"'{text}' has no name after the colon")
-        if any(ord(char) < 0x20 or ord(char) == 0x7F for char in name):  # noqa: PLR2004
+        if _CONTROL.search(name):
             raise ValueError(f"{text!r} holds a control character")
         return cls(kind, name)
 

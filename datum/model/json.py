@@ -50,9 +50,19 @@ def sorted_json(value: JsonValue) -> bytes:
     For digests over whole manifests, where RFC 8785 in Python would cost more than observing the host. Equal
     values give equal bytes; numbers are written as Python writes them.
     """
-    return json.dumps(thaw(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode(
-        "utf-8", "surrogateescape"
+    text = json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_as_dict
     )
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _as_dict(value: object) -> object:
+    """Return what the C encoder takes in place of a frozen map or another sequence."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Sequence):
+        return list(value)
+    raise TypeError(f"{type(value).__name__} is no JSON value")
 
 
 def digest(data: bytes) -> str:

@@ -123,17 +123,14 @@ def _exit_code_of_end(facts: PassFacts) -> int:
     """Return the code of a pass that left nothing undone of what it began."""
     if facts.ended not in {None, PassEnd.NO_TARGET}:
         return _ENDS[facts.ended][1]
-    match facts.source:
-        case SourceStatus.REFUSED:
-            return ExitCode.PROTOCOL
-        case SourceStatus.GONE if facts.ended is PassEnd.NO_TARGET:
-            return ExitCode.NOINPUT
-        case SourceStatus.UNREACHABLE | SourceStatus.GONE:
-            return ExitCode.UNAVAILABLE
-        case _ if facts.ended is PassEnd.NO_TARGET:
-            return ExitCode.UNAVAILABLE
-        case SourceStatus.OK | SourceStatus.NOT_ASKED | SourceStatus.QUARANTINED:
-            return ExitCode.CHANGES if facts.detailed and facts.changes else ExitCode.OK
+    has_no_target = facts.ended is PassEnd.NO_TARGET
+    if facts.source is SourceStatus.REFUSED:
+        return ExitCode.PROTOCOL
+    if facts.source is SourceStatus.GONE and has_no_target:
+        return ExitCode.NOINPUT
+    if has_no_target or facts.source in {SourceStatus.UNREACHABLE, SourceStatus.GONE}:
+        return ExitCode.UNAVAILABLE
+    return ExitCode.CHANGES if facts.detailed and facts.changes else ExitCode.OK
 
 
 def _verdict(facts: PassFacts) -> PassOutcome:

@@ -42,7 +42,8 @@ class ResourceReport:
     """One resource that is not simply in sync."""
 
     id: ResourceId
-    outcome: Outcome
+    # None: planned, and not tried.
+    outcome: Outcome | None
     # `create`, `update`, …; empty where there is no action.
     operation: str = ""
     # `intent`, `drift`, `adopt`, `retry`; empty where there is no action.

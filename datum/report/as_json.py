@@ -26,7 +26,7 @@ def report_to_json(report: PassReport) -> Mapping[str, JsonValue]:
         "target": str(report.target) if report.target else None,
         "manifest_digest": report.manifest_digest,
         "plan_id": report.plan_id,
-        "pointer": {"before": _pointer(report.pointer_before), "after": _pointer(report.pointer_after)},
+        "pointer": {"before": pointer_to_json(report.pointer_before), "after": pointer_to_json(report.pointer_after)},
         "counts": {str(outcome): count for outcome, count in report.counts.items()},
         "resources": [resource_to_json(resource) for resource in report.resources],
         "orphans": [orphan_to_json(orphan) for orphan in report.orphans],
@@ -114,7 +114,8 @@ def _source(source: SourceReport) -> Mapping[str, JsonValue]:
     }
 
 
-def _pointer(pointer: Pointer | None) -> JsonValue:
+def pointer_to_json(pointer: Pointer | None) -> JsonValue:
+    """Return the revisions of a pointer; null where there is none."""
     if pointer is None:
         return None
     return {

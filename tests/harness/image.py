@@ -7,6 +7,7 @@ time. ``python -m tests.harness.image`` builds what is missing and prints the fo
 """
 
 import fcntl
+import functools
 import hashlib
 import os
 import shutil
@@ -18,21 +19,21 @@ from typing import Final
 
 RECIPE: Final = 1  # raise whenever what this module makes changes
 SUITE: Final = "bookworm"
-PACKAGES: Final = (
+PACKAGES: Final = (  # noqa: SIM905 - one name a line is hard to read
     "acl attr ca-certificates cron curl dbus e2fsprogs git iproute2 iputils-ping kmod less "
     "libnss-systemd libpam-systemd openssh-client procps python3 python3-apt python3-venv strace "
     "sudo systemd systemd-sysv"
 ).split()
 
 # What only costs boot time in a namespace, or reaches out of a test host by itself.
-MASKED_UNITS: Final = (
+MASKED_UNITS: Final = (  # noqa: SIM905 - one name a line is hard to read
     "apt-daily.timer apt-daily-upgrade.timer dev-hugepages.mount e2scrub_all.timer "
     "e2scrub_reap.service getty.target sys-fs-fuse-connections.mount systemd-binfmt.service "
     "systemd-firstboot.service systemd-networkd.service systemd-networkd.socket "
     "systemd-networkd-wait-online.service systemd-remount-fs.service systemd-timesyncd.service "
     "systemd-update-utmp.service systemd-update-utmp-runlevel.service"
 ).split()
-MASKED_GENERATORS: Final = (
+MASKED_GENERATORS: Final = (  # noqa: SIM905 - one name a line is hard to read
     "systemd-debug-generator systemd-getty-generator systemd-gpt-auto-generator "
     "systemd-hibernate-resume-generator systemd-integritysetup-generator "
     "systemd-veritysetup-generator"
@@ -72,7 +73,7 @@ def cache() -> Path:
 
 def folder(suite: str = SUITE) -> Path:
     """Return where the image of this recipe lies, or would lie."""
-    recipe = [str(RECIPE), suite, _output("dpkg", "--print-architecture").strip(), *PACKAGES]
+    recipe = [str(RECIPE), suite, _architecture(), *PACKAGES]
     key = hashlib.sha256(" ".join(recipe).encode()).hexdigest()[:12]
     return cache() / f"rootfs-{suite}-{key}"
 
@@ -98,6 +99,11 @@ def find_or_build(suite: str = SUITE) -> Path:
         if not (target / COMPLETE).exists():
             _build(target, suite)
     return target
+
+
+@functools.cache
+def _architecture() -> str:
+    return _output("dpkg", "--print-architecture").strip()
 
 
 def _build(target: Path, suite: str) -> None:

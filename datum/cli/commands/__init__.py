@@ -1,0 +1,1 @@
+"""The commands: each reads its arguments, makes one call, and shows the answer."""

@@ -1,0 +1,164 @@
+"""Commands of a host: `init`, `plan`, `apply`, `status`, `report`, `orphans`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from datum.agent import commands
+from datum.agent.one_pass import Request
+from datum.agent.settings import Options
+from datum.cli import parameters as given
+from datum.cli.effects import make_ports
+
+
+def init(
+    repo: given.Repo = None,
+    host: given.Host = None,
+    ref: given.Ref = None,
+    config: given.Config = None,
+    state_dir: given.StateDir = None,
+    root: given.Root = None,
+    no_timer: Annotated[bool, typer.Option("--no-timer", help="Do not run passes by a timer.")] = False,
+    wait: given.Wait = None,
+    json: given.Json = False,
+) -> int:
+    """Write the configuration and enrol this host in a fleet. Nothing else on it is touched."""
+    from datum.agent.enrol import enrol
+    from datum.cli.views import enrolment
+
+    options = Options(config=config, repo=repo, ref=ref, host=host, state_dir=state_dir, root=root)
+    enrolment.show(enrol(options, make_ports(), has_timer=not no_timer, wait=wait), is_json=json)
+    return 0
+
+
+def plan(
+    config: given.Config = None,
+    repo: given.Repo = None,
+    ref: given.Ref = None,
+    rev: given.Rev = None,
+    host: given.Host = None,
+    state_dir: given.StateDir = None,
+    root: given.Root = None,
+    offline: given.Offline = False,
+    untrusted: Annotated[bool, typer.Option("--untrusted", help="Plan a revision that is not acceptable.")] = False,
+    record: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all inputs of the plan, and the plan.")
+    ] = None,
+    observed: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Plan from a record instead of this host.")
+    ] = None,
+    fleet: given.Fleet = None,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 when there are changes.")
+    ] = False,
+    json: given.Json = False,
+) -> int:
+    """Say what a pass would do, and leave no trace."""
+    from datum.cli.views import planning
+
+    if observed is not None:
+        return _replay(observed, fleet, is_json=json)
+    options = Options(config, repo, ref, rev, host, state_dir, root, offline)
+    made = commands.plan(options, Request(is_detailed=detailed_exitcode), make_ports(), is_untrusted=untrusted)
+    if record is not None and made.record is not None:
+        planning.write_record(record, made.record)
+    planning.show(made, is_json=json)
+    return made.report.exit_code
+
+
+def _replay(observed: Path, fleet: str | None, *, is_json: bool) -> int:
+    from datum.agent.authoring import find_fleet
+    from datum.cli.views import planning
+    from datum.repository.worktree import clone_tree
+
+    folder = find_fleet(fleet)
+    planning.show_plan(
+        commands.replay(observed, lambda revision: clone_tree(folder, revision.commit), make_ports()), is_json=is_json
+    )
+    return 0
+
+
+def apply(
+    config: given.Config = None,
+    repo: given.Repo = None,
+    ref: given.Ref = None,
+    rev: given.Rev = None,
+    host: given.Host = None,
+    state_dir: given.StateDir = None,
+    root: given.Root = None,
+    offline: given.Offline = False,
+    expect: Annotated[str, typer.Option(metavar="ID", help="Refuse another plan than this one.")] = "",
+    allow: Annotated[str, typer.Option(metavar="removals=N", help="Raise a limit for this pass; needs --expect.")] = "",
+    wait: given.Wait = None,
+    detailed_exitcode: Annotated[
+        bool, typer.Option("--detailed-exitcode", help="Exit with 2 when something was changed.")
+    ] = False,
+    json: given.Json = False,
+) -> int:
+    """Run one pass: bring this host to what its revision declares."""
+    from datum.cli.arguments import read_allowance
+    from datum.cli.views import passes
+    from datum.cli.views.problems import complain
+
+    options = Options(config, repo, ref, rev, host, state_dir, root, offline)
+    request = Request(
+        expect=expect, allowed_removals=read_allowance(allow, has_plan=bool(expect)), is_detailed=detailed_exitcode
+    )
+    ports = make_ports(catches_signals=True)
+    applied = commands.apply(options, request, ports, wait=wait, complain=complain)
+    passes.show(applied, is_json=json)
+    return applied.exit_code
+
+
+def status(
+    config: given.Config = None,
+    repo: given.Repo = None,
+    host: given.Host = None,
+    state_dir: given.StateDir = None,
+    root: given.Root = None,
+    json: given.Json = False,
+) -> int:
+    """Show where this host stands: revisions, the running pass, the newest report."""
+    from datum.cli.views import standing
+
+    standing.show(
+        commands.status(Options(config=config, repo=repo, host=host, state_dir=state_dir, root=root)), is_json=json
+    )
+    return 0
+
+
+def report(
+    wanted: Annotated[
+        str, typer.Argument(metavar="[PASS]", help="The beginning of a report's id (default: the newest).")
+    ] = "",
+    config: given.Config = None,
+    repo: given.Repo = None,
+    host: given.Host = None,
+    state_dir: given.StateDir = None,
+    root: given.Root = None,
+    json: given.Json = False,
+) -> int:
+    """Show what a pass did."""
+    from datum.cli.views import reports
+
+    options = Options(config=config, repo=repo, host=host, state_dir=state_dir, root=root)
+    reports.show(commands.report(options, wanted), is_json=json)
+    return 0
+
+
+def orphans(
+    config: given.Config = None,
+    repo: given.Repo = None,
+    host: given.Host = None,
+    state_dir: given.StateDir = None,
+    root: given.Root = None,
+    json: given.Json = False,
+) -> int:
+    """List what is no longer declared and still here, why, and the line that settles it."""
+    from datum.cli.views import planning
+
+    options = Options(config=config, repo=repo, host=host, state_dir=state_dir, root=root)
+    made = commands.orphans(options, make_ports())
+    planning.show_orphans(made, is_json=json)
+    return made.report.exit_code

@@ -1,0 +1,69 @@
+"""The one place that exits: runs a command and maps what it came to, or what ended it, to an exit code (design 5)."""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from datum.errors import SIGNAL_BASE, DatumError, ExitCode
+
+BUG: Final = "This is a bug in datum. Please report it with the lines above."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        arguments: of the command line without the program's name; None for those of this process.
+
+    Returns:
+        The exit code.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    is_json = "--json" in words
+    try:
+        code = _run(words)
+        sys.stdout.flush()
+    except DatumError as error:
+        return _refuse(error, is_json=is_json)
+    except KeyboardInterrupt:
+        return SIGNAL_BASE + signal.SIGINT
+    except BrokenPipeError:
+        # Whoever read stdout went away; what was done is done. Keep Python from flushing into the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return SIGNAL_BASE + signal.SIGPIPE
+    except Exception as error:  # noqa: BLE001  # the last line before a traceback
+        return _confess(error)
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
+    from typer.exceptions import TyperException
+
+    from datum.cli.app import app
+
+    try:
+        answer = app(args=words, prog_name="datum", standalone_mode=False)
+    except TyperException as error:
+        message = error.format_message() if hasattr(error, "format_message") else str(error)
+        sys.stderr.write(f"datum: {message}\nTry 'datum --help'.\n")
+        return ExitCode.USAGE
+    return int(answer) if isinstance(answer, int) else ExitCode.OK
+
+
+def _refuse(error: DatumError, *, is_json: bool) -> int:
+    from datum.cli.views.problems import show_error
+
+    show_error(error.diagnostics, int(error.exit_code), is_json=is_json)
+    return error.exit_code
+
+
+def _confess(error: Exception) -> int:
+    """Say that datum has a bug: where, in one line a frame, since nobody can report what they cannot see."""
+    import traceback
+
+    for frame in traceback.extract_tb(error.__traceback__)[-6:]:
+        sys.stderr.write(f"  {frame.name} at {os.path.basename(frame.filename)}:{frame.lineno}\n")  # noqa: PTH119
+    sys.stderr.write(f"datum: {type(error).__name__}: {error}\n{BUG}\n")
+    return ExitCode.SOFTWARE

@@ -1,0 +1,28 @@
+"""Options that several commands share, with the words of their help."""
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+Config: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Configuration of the agent (default /etc/datum/agent.yaml).")
+]
+Repo: TypeAlias = Annotated[str | None, typer.Option(metavar="URL", help="Fleet repository: a path or file:// URL.")]
+Ref: TypeAlias = Annotated[str | None, typer.Option(metavar="REF", help="Branch or tag to follow (default main).")]
+Rev: TypeAlias = Annotated[str | None, typer.Option(metavar="REV", help="This revision and no other.")]
+Host: TypeAlias = Annotated[str | None, typer.Option(metavar="NAME", help="Name of this host in the fleet.")]
+StateDir: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="DIR", help="State directory (default /var/lib/datum).")
+]
+Root: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="DIR", help="Another root: an image, a chroot. Nothing outside of it is touched."),
+]
+Offline: TypeAlias = Annotated[bool, typer.Option("--offline", help="Do not ask the source.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON of a versioned schema.")]
+Wait: TypeAlias = Annotated[
+    float | None, typer.Option(metavar="SECONDS", help="How long to wait for another pass (default: until it ends).")
+]
+Fleet: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="DIR", help="The clone to work on (default: the one around this folder).")
+]

@@ -1,0 +1,1 @@
+"""What people and programs see. Text is made here and nowhere else."""

@@ -1,0 +1,84 @@
+"""`datum apply`: what a pass did, and nothing where there was nothing to do."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any, Final
+
+from datum.agent.commands import Applied
+from datum.cli.views.paper import Paper, print_json
+from datum.cli.views.problems import write_problems
+from datum.cli.views.resources import count_words, write_orphans, write_resource
+from datum.report.as_json import report_to_json
+
+_GOOD: Final = {"converged", "planned"}
+
+
+def show(applied: Applied, *, is_json: bool) -> None:
+    """Show one pass."""
+    if applied.report is None:
+        _show_joined(applied, is_json=is_json)
+        return
+    value: Mapping[str, Any] = report_to_json(applied.report)
+    if is_json:
+        print_json(value)
+        return
+    paper = Paper()
+    write_pass(paper, value)
+    if applied.path and (value["resources"] or value["outcome"] not in _GOOD):
+        paper.line(("report ", "dim"), (applied.path, "dim"))
+    paper.print_to(sys.stdout)
+    problems = Paper()
+    write_problems(problems, unique([*value["source"]["diagnostics"], *value["diagnostics"]]))
+    problems.print_to(sys.stderr)
+
+
+def unique(problems: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return each diagnostic once."""
+    return [item for index, item in enumerate(problems) if item not in problems[:index]]
+
+
+def write_pass(paper: Paper, report: Mapping[str, Any]) -> None:
+    """Write a pass report: header, resources, what is left, sums."""
+    outcome = report["outcome"]
+    in_sync = report["counts"].get("in_sync", 0)
+    target = report["target"] or "no revision"
+    if outcome == "converged" and not report["resources"] and report["source"]["status"] in {"ok", "not_asked"}:
+        paper.line((report["host"], "bold"), f" at {target}: nothing to do, {in_sync} in sync.")
+        return
+    paper.line((report["host"], "bold"), f" at {target}")
+    for resource in report["resources"]:
+        write_resource(paper, resource)
+    write_orphans(paper, report["orphans"])
+    for item in report["left_over"]:
+        fields = ", ".join(item["fields"]) or "it cannot be looked at"
+        paper.line("  ", ("left over ", "bold red"), f"{item['id']}: {fields}")
+        if item["suspects"]:
+            paper.line("      changed after its own action, perhaps by ", ", ".join(item["suspects"]))
+    style = "green" if outcome in _GOOD else "bold red"
+    sums = count_words(report["counts"])
+    paper.line((outcome.replace("_", " ").capitalize(), style), f": {sums}." if sums else ".")
+    if report["is_trail_cut"]:
+        paper.line(("The trail of revisions grew too long; its oldest entry was dropped.", "yellow"))
+
+
+def _show_joined(applied: Applied, *, is_json: bool) -> None:
+    joined = applied.joined
+    if joined is None:
+        return
+    if is_json:
+        print_json(
+            {
+                "schema_version": 1,
+                "joined": {
+                    "pid": joined.pid,
+                    "outcome": str(joined.outcome.outcome),
+                    "exit_code": joined.outcome.exit_code,
+                    "report": joined.outcome.report,
+                },
+            }
+        )
+        return
+    paper = Paper()
+    paper.line(f"An equal request (process {joined.pid}) was waiting; its pass answers this one too.")
+    paper.line(f"{joined.outcome.outcome.replace('_', ' ').capitalize()}. ", ("report ", "dim"), joined.outcome.report)
+    paper.print_to(sys.stdout)

@@ -1,0 +1,41 @@
+"""`datum report`: a report read again."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from datum.cli.views.paper import Paper, print_json
+from datum.cli.views.passes import unique, write_pass
+from datum.cli.views.problems import write_problems
+from datum.diagnostics import Diagnostic
+from datum.errors import UsageError
+
+
+def show(report: Mapping[str, Any], *, is_json: bool) -> None:
+    """Show one report.
+
+    Raises:
+        UsageError: the file is no report of this version.
+    """
+    if is_json:
+        print_json(report)
+        return
+    paper = Paper()
+    try:
+        paper.line(("pass ", "dim"), f"{report['id']}, {report['duration']} s, exit {report['exit_code']}")
+        source = report["source"]
+        paper.line(("source ", "dim"), f"{source['remote']} {source['ref']}: {source['status'].replace('_', ' ')}")
+        write_pass(paper, report)
+        write_problems(paper, unique([*source["diagnostics"], *report["diagnostics"]]))
+        if report["joined"]:
+            paper.line(("joined ", "dim"), f"{report['joined']} equal requests")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UsageError(
+            Diagnostic(
+                code="report-damaged",
+                summary="The report cannot be read.",
+                detail=f"A part of it is missing or of the wrong kind ({error}).",
+                hint="nothing depends on it; delete it",
+            )
+        ) from error
+    paper.print_to(sys.stdout)

@@ -1,0 +1,131 @@
+"""Resources of plans and reports as people read them: one line each with reason and place, then what changes."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from datum.cli.views.paper import Paper
+from datum.cli.views.problems import place_of, write_problems
+
+_SIGNS: Final = {
+    "create": ("+", "green"),
+    "update": ("~", "yellow"),
+    "replace": ("±", "magenta"),
+    "delete": ("-", "red"),
+    "mark": ("*", "cyan"),
+    "reload": ("↻", "cyan"),
+    "restart": ("↻", "cyan"),
+}
+_OUTCOMES: Final = {
+    "applied": "green",
+    "already": "green",
+    "failed": "bold red",
+    "unverified": "bold red",
+    "skipped": "yellow",
+    "held": "yellow",
+    "busy": "yellow",
+    "unobservable": "magenta",
+}
+_SHORT: Final = 60
+
+
+def write_resource(paper: Paper, resource: Mapping[str, Any], *, has_diff: bool = True) -> None:
+    """Write one resource and what concerns it."""
+    operation = resource["operation"]
+    sign, style = _SIGNS.get(operation, ("?", "magenta"))
+    outcome = resource["outcome"]
+    pieces: list[str | tuple[str, str]] = ["  ", (f"{sign} {operation or 'none':<8}", style), f"{resource['id']}  "]
+    if outcome:
+        pieces.append((f"{outcome}  ", _OUTCOMES.get(outcome, "")))
+    if resource["label"]:
+        pieces.append((f"{resource['label']}  ", "cyan"))
+    pieces.append((place_of(resource["location"]) or resource["detail"], "dim"))
+    paper.line(*pieces)
+    _write_reasons(paper, resource)
+    for change in resource["changes"]:
+        _write_change(paper, change, is_removal=operation == "delete", has_diff=has_diff)
+
+
+def _write_reasons(paper: Paper, resource: Mapping[str, Any]) -> None:
+    if resource["location"] and resource["detail"]:
+        paper.line("      ", resource["detail"])
+    if resource["blocked_by"]:
+        paper.line("      waits for ", (resource["blocked_by"], "bold"))
+    if hold := resource["hold"]:
+        paper.line("      ", (f"held ({hold['reason']}): ", "yellow"), hold["detail"])
+        if hold["release"]:
+            paper.line("      ", ("released by: ", "cyan"), hold["release"])
+    elif resource["hazards"]:
+        paper.line("      ", ("risks: ", "yellow"), ", ".join(resource["hazards"]))
+    _write_findings(paper, resource)
+
+
+def _write_findings(paper: Paper, resource: Mapping[str, Any]) -> None:
+    shown = Paper()
+    # A hold that was planned is told by its own line.
+    repeats = "held-" if resource["hold"] else None
+    write_problems(
+        shown, [item for item in resource["diagnostics"] if repeats is None or not item["code"].startswith(repeats)]
+    )
+    paper.indent(shown, "      ")
+    for remark in resource["remarks"]:
+        paper.line("      note: ", remark)
+
+
+def _write_change(paper: Paper, change: Mapping[str, Any], *, is_removal: bool, has_diff: bool) -> None:
+    if is_removal:
+        return
+    before, after = short(change["before"]), short(change["after"])
+    if change["diff"] and has_diff:
+        paper.line("      ", (change["field"], "bold"))
+        for line in change["diff"].splitlines():
+            paper.line("        ", (line, _diff_style(line)))
+    elif change["before"] is None:
+        paper.line("      ", (change["field"], "bold"), f" {after}")
+    else:
+        paper.line("      ", (change["field"], "bold"), f" {before} → {after}")
+
+
+def _diff_style(line: str) -> str:
+    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+
+
+def short(value: object) -> str:
+    """Return a value in a few characters."""
+    if value is None:
+        return "(none)"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = str(value)
+    if text.startswith("blob:"):
+        text = text[:17]
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+def count_words(counts: Mapping[str, int]) -> str:
+    """Return `3 applied, 997 in sync`."""
+    return ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items() if count)
+
+
+def count_operations(resources: Iterable[Mapping[str, Any]]) -> str:
+    """Return `2 to create, 1 to delete (1 held)`."""
+    words: dict[str, int] = {}
+    held = 0
+    for resource in resources:
+        if resource["operation"] and resource["outcome"] in {None, "held"}:
+            words[resource["operation"]] = words.get(resource["operation"], 0) + 1
+            held += resource["outcome"] == "held"
+    text = ", ".join(f"{count} to {operation}" for operation, count in words.items())
+    return f"{text} ({held} held)" if held else text
+
+
+def write_orphans(paper: Paper, orphans: Sequence[Mapping[str, Any]]) -> None:
+    """Write what is no longer declared and stays, with why and the line that settles it."""
+    left = [orphan for orphan in orphans if orphan["state"] in {"kept", "unsettled"}]
+    if not left:
+        return
+    paper.line(("No longer declared, and still here:", "bold"))
+    for orphan in left:
+        paper.line("  ", (f"{orphan['state']:<10}", "yellow"), f"{orphan['id']}  ", (f"({orphan['rule']})", "dim"))
+        paper.line("      ", orphan["detail"])
+        if orphan["release"]:
+            paper.line("      ", ("to settle: ", "cyan"), orphan["release"])

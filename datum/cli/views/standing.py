@@ -1,0 +1,80 @@
+"""`datum status`."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from datum.agent.commands import Status
+from datum.cli.views.paper import Paper, print_json
+from datum.cli.views.resources import count_words
+from datum.model.pointer import Pointer
+from datum.report.as_json import pointer_to_json
+
+
+def show(status: Status, *, is_json: bool) -> None:
+    """Show where a host stands."""
+    if is_json:
+        print_json(_as_json(status))
+        return
+    paper = Paper()
+    settings = status.settings
+    paper.line((str(settings.host), "bold"), f" follows {settings.ref} of {settings.repo}")
+    if status.pointer is None:
+        paper.line(("not enrolled", "bold red"), "; datum init enrols this host")
+    else:
+        _write_pointer(paper, status.pointer)
+    if status.running:
+        running = status.running
+        paper.line(
+            ("running     ", "cyan"), f"pass of process {running.pid}, since {running.started_at}: {running.stage} "
+        )
+        if running.action:
+            paper.line("            ", running.action)
+    if status.newest:
+        _write_newest(paper, status.newest)
+    else:
+        paper.line(("last pass   ", "dim"), "no report yet")
+    paper.print_to(sys.stdout)
+
+
+def _write_pointer(paper: Paper, pointer: Pointer) -> None:
+    enforced = pointer.enforced
+    paper.line(("enforced    ", "dim"), enforced.revision.key if enforced else "nothing yet; datum apply begins")
+    if pointer.accepted:
+        paper.line(("accepted    ", "dim"), pointer.accepted.key)
+    paper.line(("converged   ", "dim"), pointer.converged.key if pointer.converged else "never")
+    if len(pointer.trail) > 1:
+        paper.line(("trail       ", "dim"), f"{len(pointer.trail)} revisions may still have something on this host")
+    for revision in pointer.quarantined:
+        paper.line(("quarantined ", "yellow"), revision.key)
+
+
+def _write_newest(paper: Paper, newest: Mapping[str, Any]) -> None:
+    outcome = str(newest.get("outcome", "unknown"))
+    counts = newest.get("counts")
+    sums = count_words(counts) if isinstance(counts, Mapping) else ""
+    style = "green" if outcome == "converged" else "bold red"
+    paper.line(
+        ("last pass   ", "dim"), f"{newest.get('id', '?')} ", (outcome.replace("_", " "), style), f" {sums}".rstrip()
+    )
+
+
+def _as_json(status: Status) -> Mapping[str, Any]:
+    running = status.running
+    newest = status.newest or {}
+    return {
+        "schema_version": 1,
+        "host": str(status.settings.host),
+        "repo": status.settings.repo,
+        "ref": status.settings.ref,
+        "pointer": pointer_to_json(status.pointer),
+        "running": {
+            "pid": running.pid,
+            "stage": running.stage,
+            "action": running.action,
+            "started_at": running.started_at,
+        }
+        if running
+        else None,
+        "newest": {key: newest.get(key) for key in ("id", "outcome", "exit_code", "counts")} if newest else None,
+    }

@@ -1,0 +1,47 @@
+"""Doing the work of one moment as another user: the file system uid and gid of this thread (setfsuid(2))."""
+
+import contextlib
+import ctypes
+from collections.abc import Callable, Iterator
+
+from attrs import frozen
+
+from datum.host.failures import unsafe_path
+
+
+@frozen
+class Actor:
+    """A user in whose directories names are made and taken."""
+
+    uid: int
+    gid: int
+
+
+@contextlib.contextmanager
+def acting_as(actor: Actor | None) -> Iterator[None]:
+    """Create, link and rename with the rights of this user; with the process's own if None.
+
+    The kernel takes root's file capabilities from the thread meanwhile (capabilities(7)). Only the calling thread
+    is concerned.
+
+    Raises:
+        HostError: the system did not take it, as for a process that is not root.
+    """
+    if actor is None:
+        yield
+        return
+    libc = ctypes.CDLL(None)
+    gid_before = libc.setfsgid(ctypes.c_uint32(actor.gid))
+    uid_before = libc.setfsuid(ctypes.c_uint32(actor.uid))
+    try:
+        # setfsuid tells no failure; asking with -1 tells what is.
+        if _is_now(libc.setfsuid) != actor.uid or _is_now(libc.setfsgid) != actor.gid:
+            raise unsafe_path(f"This process cannot act as uid {actor.uid} in that user's directory.")
+        yield
+    finally:
+        libc.setfsuid(ctypes.c_uint32(uid_before))
+        libc.setfsgid(ctypes.c_uint32(gid_before))
+
+
+def _is_now(call: Callable[[ctypes.c_uint32], int]) -> int:
+    return int(call(ctypes.c_uint32(0xFFFFFFFF))) & 0xFFFFFFFF

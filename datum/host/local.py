@@ -1,0 +1,80 @@
+"""This machine, or an image of one, as the engine gets it: readers and writers of one root."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, Self
+
+from datum.host.mounts import MountTable
+from datum.host.reader import LocalReader
+from datum.host.root import HostRoot, OpenContent
+from datum.host.writer import LocalWriter
+
+if TYPE_CHECKING:
+    from datum.host.slow import SlowReader
+
+__all__ = ["LocalHost", "LocalReader", "LocalWriter"]
+
+# Seconds for one look below a network or FUSE mount.
+_SLOW_DEADLINE: Final = 10.0
+_NONE_SHARED: Final[Mapping[str, int]] = MappingProxyType({})
+
+
+class LocalHost:
+    """One root. Not for several threads at once; `close` it, or use it in a `with` statement."""
+
+    def __init__(
+        self,
+        root: str = "/",
+        protected: tuple[str, ...] = (),
+        open_content: OpenContent | None = None,
+        *,
+        shared: Mapping[str, int] = _NONE_SHARED,
+    ) -> None:
+        """Open the root.
+
+        Args:
+            root: `/` for the running system, or the DIR of `--root`.
+            protected: absolute paths of the state directory, the configuration and trust (design 3.4), as paths of
+                this machine or below the root.
+            open_content: opens bytes that lie in the tree; without it only inline content can be written.
+            shared: gid by path of directories that a resource declares writable for that group.
+
+        Raises:
+            HostError: the root is no directory, or out of reach.
+        """
+        self._root: Final = HostRoot.open(root, protected, open_content, shared)
+        self._slow: SlowReader | None = None
+
+    def reader(self) -> LocalReader:
+        """Return a reader that has seen nothing yet."""
+        self._root.walker.forget()
+        return LocalReader(self._root, self._slow_reader)
+
+    def writer(self) -> LocalWriter:
+        """Return a writer for one action."""
+        return LocalWriter(self._root, self._slow_reader)
+
+    def close(self) -> None:
+        """Close what is open; readers and writers are of no use then."""
+        self._root.walker.close()
+        if self._slow is not None:
+            self._slow.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _slow_reader(self, mounts: MountTable) -> "SlowReader":
+        """Return who looks below network and FUSE mounts; its children, and what it gave up, outlive one reader."""
+        if self._slow is None:
+            from datum.host.slow import SlowReader
+
+            path = self._root.path
+            # The child closes every descriptor, so it opens the root itself.
+            self._slow = SlowReader(
+                lambda: LocalReader(HostRoot.open(path, (), None, _NONE_SHARED), None), _SLOW_DEADLINE
+            )
+        self._slow.mount_of = mounts.slow_mount
+        return self._slow

@@ -1,0 +1,112 @@
+"""The one door through which programs are run. Effects: child processes.
+
+Promised for every program: an argument list and never a shell string, an environment of its own, nothing inherited but
+the user, an own session, a deadline after which the program and what it started are killed, bounded output, and exit
+codes that count as success stated by the caller. One fork and one exec, whatever is asked for.
+"""
+
+import logging
+import os
+import shlex
+import signal
+from functools import partial
+from typing import Final
+
+from datum.host.child import Ended, PreparationError, run_prepared
+from datum.host.failures import host_error
+from datum.model.observation import Cause
+from datum.model.result import FailureCause
+from datum.provider.host import Command, CommandOutcome, HostError
+
+_log: Final = logging.getLogger(__name__)
+_TAIL_LINES: Final = 5
+
+
+def run_program(command: Command, *, root: str = "/", read_only: bool = False) -> CommandOutcome:
+    """Run a program to its end.
+
+    Args:
+        command: what to run; `directory` is below the root.
+        root: the program's root directory. An ordinary user enters it in a user namespace, where the own ids stand as
+            root's.
+        read_only: the program sees every file system read-only, and throw-away copies of /tmp and /var/tmp. Services
+            that it talks to can still change things. Where the system has no such namespaces it runs without.
+
+    Raises:
+        HostError: root or directory cannot be entered; it could not be started, ran too long, or ended with an exit
+            code that is no success.
+    """
+    line = shlex.join(command.argv)
+    _log.debug("run %s", line)
+    try:
+        ended = _run(command, root, read_only=read_only)
+    except (OSError, ValueError) as error:
+        raise not_started(command, error) from error
+    if ended.is_late:
+        raise HostError(
+            f"'{line}' ran longer than {command.timeout:g} s and was killed.{last_lines(ended)}",
+            code="program-deadline",
+            cause=Cause.DEADLINE,
+            failure=FailureCause.DEADLINE,
+        )
+    if ended.exit_code not in command.success:
+        raise HostError(f"'{line}' {how_it_ended(ended.exit_code)}.{last_lines(ended)}", code="program-failed")
+    return CommandOutcome(ended.exit_code, ended.stdout, ended.stderr, ended.is_cut)
+
+
+def _run(command: Command, root: str, *, read_only: bool) -> Ended:
+    if root == "/" and not read_only:
+        return run_prepared(command, partial(os.chdir, command.directory))
+    # ctypes costs milliseconds that a plain program need not pay
+    from datum.host import namespaces
+
+    if read_only:
+        try:
+            prepare = partial(namespaces.only_read, root, command.directory)
+            return run_prepared(command, prepare, is_root=root != "/", kill_rest=True)
+        except PreparationError as error:
+            _log.debug("%s runs without read-only namespaces: %s", command.argv[0], error.reason)
+    if root == "/":
+        return run_prepared(command, partial(os.chdir, command.directory), kill_rest=True)
+    prepare = partial(namespaces.change_root, root, command.directory)
+    return run_prepared(command, prepare, is_root=True, kill_rest=read_only)
+
+
+def not_started(command: Command, error: OSError | ValueError) -> HostError:
+    """Return the failure of a program that did not run."""
+    line = shlex.join(command.argv)
+    if isinstance(error, FileNotFoundError):
+        return HostError(
+            f"'{line}' cannot be run: {command.argv[0]} is not on this host, or the interpreter that it names.",
+            code="program-missing",
+            hint=f"install what brings {command.argv[0].rpartition('/')[2]}, or correct the path",
+        )
+    if not isinstance(error, OSError):
+        return HostError(f"'{line}' cannot be run: {error}.", code="program-refused")
+    found = host_error(error, "run", command.argv[0])
+    return HostError(
+        f"'{line}' cannot be run: {error.strerror}.",
+        code="program-refused",
+        cause=found.cause,
+        failure=found.failure,
+        hint="run datum as root, or allow user namespaces" if "NEWUSER" in str(error.strerror) else "",
+    )
+
+
+def how_it_ended(exit_code: int) -> str:
+    """Return the words for an exit code."""
+    if exit_code >= 0:
+        return f"ended with exit code {exit_code}"
+    try:
+        return f"was ended by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"was ended by signal {-exit_code}"
+
+
+def last_lines(ended: Ended) -> str:
+    """Return the last lines a program wrote to stderr, else to stdout, after a space; empty if it wrote nothing."""
+    for data in (ended.stderr_tail, ended.stdout_tail):
+        lines = [line.rstrip() for line in data.decode("utf-8", "replace").splitlines() if line.strip()]
+        if lines:
+            return " It wrote: " + "\n".join(lines[-_TAIL_LINES:])
+    return ""

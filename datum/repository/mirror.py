@@ -1,0 +1,308 @@
+"""The host's copy of the fleet repository: `mirror.git`, and `quarantine` for what is not accepted yet.
+
+Effects: writes below the given folder, or below `temporary` alone; runs git through the given door. Without
+`temporary` the caller holds the pass lock: what a dead process left is swept when the mirror is opened. Objects come
+before the refs that name them, and refs are dropped last, so a kill at any instant costs time only.
+"""
+
+import contextlib
+import functools
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Final, Self
+
+from datum.diagnostics import Diagnostic
+from datum.errors import InternalError, RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, StateError
+from datum.model.revision import CommitInfo, Revision
+from datum.model.source import EntryKind, SourceTree
+from datum.provider.host import ProgramRunner
+from datum.repository import store
+from datum.repository.transport import INCOMING, Download, ask_remote, fetch_commit, repack
+from datum.repository.tree import GitTree
+
+if TYPE_CHECKING:
+    # Importing pygit2 costs more than a poll that finds nothing new.
+    from datum.repository.objects import ObjectReader
+
+MAX_PACKS: Final = 20
+"""With more packs than this the mirror is repacked (design 3.1)."""
+
+_REPACK_SECONDS: Final = 600.0
+_ADVICE: Final = "The next pass that reaches the remote fetches the revision anew; nothing has to be done by hand."
+
+
+@contextlib.contextmanager
+def _state_errors(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StateError(
+            Diagnostic(
+                code="state-not-writable",
+                summary="The state directory cannot be written.",
+                detail=f"{error.filename or path}: {error.strerror}.",
+                hint="Make room, make the file system writable, or run as the user that owns the directory.",
+            )
+        ) from error
+
+
+class Mirror:
+    """Asks the remote, fetches into quarantine, promotes, and reads revisions. Use as a context manager.
+
+    What is fetched is readable at once. Trees stay readable until the mirror is closed, also across `promote`.
+    """
+
+    def __init__(self, folder: Path, run: ProgramRunner, *, temporary: Path | None = None) -> None:
+        self._run = run
+        self._is_temporary = temporary is not None
+        self._mirror = folder / "mirror.git"
+        self._aside = folder / "mirror.old"
+        self._quarantine = (temporary or folder) / "quarantine"
+        # The quarantine holds what this object fetched.
+        self._has_fetched = False
+        # Nothing of the mirror is built upon any more; the next `promote` replaces it.
+        self._is_reset = False
+
+    @classmethod
+    def open(cls, folder: Path, run: ProgramRunner, *, temporary: Path | None = None) -> Self:
+        """Return the mirror of a state directory; it is made by the first `promote`.
+
+        Args:
+            folder: the state directory.
+            run: the door for programs.
+            temporary: an existing folder of the caller's for all that is written; nothing below `folder` is touched.
+
+        Raises:
+            StateError: what a dead process left cannot be removed.
+        """
+        mirror = cls(folder, run, temporary=temporary)
+        if temporary is None:
+            mirror._settle()
+        return mirror
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.discard()
+
+    def ask(self, remote: str, ref: str, *, timeout: float) -> Revision:
+        """Return the revision that a ref of the remote names. See `transport.ask_remote`."""
+        return ask_remote(self._run, remote, ref, timeout=timeout)
+
+    def fetch(self, remote: str, ref: str, revision: Revision, *, timeout: float, byte_limit: int) -> None:
+        """Fetch a revision that `ask` gave, whole, into quarantine. A damaged mirror is not built upon.
+
+        Args:
+            remote: a result of `normal_remote`.
+            ref: for messages.
+            revision: what to fetch, wherever the ref stands now.
+            timeout: seconds.
+            byte_limit: bytes that the fetched pack may have.
+
+        Raises:
+            RepositoryUnreachableError: see `transport.fetch_commit`.
+            RevisionNotFoundError: what the ref names is no commit.
+            StateError: the quarantine cannot be written.
+        """
+        download = Download(remote, ref, revision.commit, timeout, byte_limit)
+        self.discard()
+        if not self.is_sound(Revision(commit) for commit in store.kept_commits(self._mirror)):
+            self.reset()
+        try:
+            self._download(download)
+        except RepositoryUnreachableError as error:
+            if self._is_reset or error.diagnostics[0].code != "fetch-failed":
+                raise
+            # What came may build on bytes of the mirror that are damaged, which `is_sound` does not read.
+            self.reset()
+            self._download(download)
+        try:
+            self._objects.root_tree(revision.commit)
+        except RepositoryError:
+            self.discard()
+            raise
+
+    def promote(self, revision: Revision) -> None:
+        """Move what was fetched into the mirror and keep the revision there; `keep` later decides anew.
+
+        Done again after a kill it does the rest; without a fetch before it only keeps the revision.
+
+        Raises:
+            RepositoryError: the revision is neither fetched nor in the mirror.
+            StateError: the mirror cannot be written.
+        """
+        self._require_lasting()
+        # A ref to what is not there would spoil the mirror.
+        self._objects.root_tree(revision.commit)
+        with _state_errors(self._mirror):
+            if self._has_fetched and (self._is_reset or not store.is_store(self._mirror)):
+                store.keep_commits(self._quarantine, [revision.commit])
+                (self._quarantine / INCOMING).unlink()
+                self._close()
+                store.replace_store(self._quarantine, self._mirror, aside=self._aside)
+            elif self._has_fetched:
+                store.merge_store(self._quarantine, self._mirror)
+            self._has_fetched = self._is_reset = False
+            self._reopen()
+            store.keep_commits(self._mirror, [revision.commit])
+            store.remove_store(self._quarantine)
+            if store.pack_count(self._mirror) > MAX_PACKS:
+                # One that fails is tried again by the next promotion.
+                repack(self._run, self._mirror, timeout=_REPACK_SECONDS)
+                self._reopen()
+
+    def discard(self) -> None:
+        """Drop what was fetched and not promoted, and close files."""
+        self._close()
+        if self._has_fetched:
+            self._has_fetched = False
+            with _state_errors(self._quarantine):
+                store.remove_store(self._quarantine)
+        self._reopen()
+
+    def keep(self, revisions: Iterable[Revision]) -> None:
+        """Hold on to exactly these revisions, as far as the mirror has them; equal sets write nothing.
+
+        Raises:
+            StateError: the mirror cannot be written.
+        """
+        self._require_lasting()
+        if not store.is_store(self._mirror):
+            return
+        wanted = {revision.commit for revision in revisions}
+        kept = store.kept_commits(self._mirror)
+        # git refuses to repack a store with a ref to what is not there.
+        present = wanted & kept | {commit for commit in wanted - kept if self.has(Revision(commit))}
+        with _state_errors(self._mirror):
+            store.keep_commits(self._mirror, present)
+            store.release_commits(self._mirror, kept - present)
+
+    def reset(self) -> None:
+        """Build on nothing of the mirror: the next fetch gets everything, and its promotion replaces the mirror.
+
+        Until then the old mirror stays and is read, in case the remote cannot be reached.
+        """
+        self.discard()
+        self._is_reset = True
+
+    def is_sound(self, revisions: Iterable[Revision]) -> bool:
+        """Whether the mirror has these revisions with every folder and file. The bytes of files are not read."""
+        try:
+            return all(self._is_complete(revision) for revision in revisions)
+        except RepositoryError:
+            return False
+
+    def has(self, revision: Revision) -> bool:
+        """Whether this commit is in the mirror, even one that was reset, or was fetched."""
+        if not self._has_fetched and not store.is_store(self._mirror):
+            return False
+        try:
+            return self._objects.kind(revision.commit) == "commit"
+        except RepositoryError:
+            return False
+
+    def is_descendant(self, revision: Revision, ancestor: Revision) -> bool:
+        """Whether a revision is the other one or has it in its history.
+
+        Raises:
+            RepositoryError: the revision or a part of its history is missing or damaged.
+        """
+        return self._objects.is_descendant(revision.commit, ancestor.commit)
+
+    def tree(self, revision: Revision) -> SourceTree:
+        """Return the files of a revision; a missing or damaged object may also show later, when it is read.
+
+        Raises:
+            RepositoryError: the commit is missing or damaged.
+        """
+        return GitTree(revision, self._objects.root_tree(revision.commit), self._objects)
+
+    def resolve(self, rev_text: str) -> Revision:
+        """Return the commit that a person means by `main@sha1:<hex>`, or a whole or abbreviated commit id.
+
+        Raises:
+            RevisionNotFoundError: no commit, or several, have that name.
+            RepositoryError: the mirror is damaged.
+        """
+        if not self._has_fetched and not store.is_store(self._mirror):
+            raise RevisionNotFoundError(
+                Diagnostic(
+                    code="revision-missing",
+                    summary="There is no such revision.",
+                    detail=f"'{rev_text}' cannot be known: nothing was fetched into {self._mirror.parent} yet.",
+                    hint="Run datum plan without --offline once.",
+                )
+            )
+        return self._objects.resolve(rev_text)
+
+    def describe(self, revision: Revision) -> CommitInfo:
+        """Return what a revision says of itself.
+
+        Raises:
+            RepositoryError: the commit is missing or damaged.
+        """
+        return self._objects.describe(revision.commit)
+
+    @functools.cached_property
+    def _objects(self) -> "ObjectReader":
+        from datum.repository.objects import ObjectReader
+
+        return ObjectReader(self._place, advice=_ADVICE)
+
+    @property
+    def _place(self) -> Path:
+        return self._quarantine if self._has_fetched else self._mirror
+
+    def _reopen(self) -> None:
+        if "_objects" in self.__dict__:
+            self._objects.use(self._place)
+
+    def _close(self) -> None:
+        if "_objects" in self.__dict__:
+            self._objects.close()
+
+    def _download(self, download: Download) -> None:
+        if not store.is_store(self._mirror):
+            self._is_reset = True
+        with _state_errors(self._quarantine):
+            store.remove_store(self._quarantine)
+            store.create_store(self._quarantine, alternate=None if self._is_reset else self._mirror)
+        try:
+            fetch_commit(self._run, self._quarantine, download)
+        except BaseException:
+            store.remove_store(self._quarantine)
+            raise
+        self._has_fetched = True
+        self._reopen()
+
+    def _is_complete(self, revision: Revision) -> bool:
+        tree = self.tree(revision)
+        folders, blobs = [""], list[str]()
+        for folder in folders:
+            for name, entry in tree.entries(folder).items():
+                if entry.kind is EntryKind.FOLDER:
+                    folders.append(f"{folder}/{name}".lstrip("/"))
+                elif entry.kind is not EntryKind.GITLINK:
+                    blobs.append(entry.blob)
+        return not self._objects.lacks(blobs)
+
+    def _settle(self) -> None:
+        with _state_errors(self._mirror):
+            store.remove_store(self._quarantine)
+            store.restore_store(self._mirror, aside=self._aside)
+            store.sweep_store(self._mirror)
+
+    def _require_lasting(self) -> None:
+        if self._is_temporary:
+            raise InternalError(
+                Diagnostic(
+                    code="internal-error",
+                    summary="This is a bug in datum.",
+                    detail="A command that leaves no trace tried to write the mirror.",
+                    hint="Report it.",
+                )
+            )

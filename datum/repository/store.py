@@ -1,0 +1,152 @@
+"""Bare repositories as folders: made, swept, merged and replaced by system calls that may stop after any of them.
+
+Effects: writes below the folders it is given. git's order holds throughout: objects are on disk before what names
+them, and a pack is visible only once its index is, which therefore moves last.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+KEPT: Final = "refs/datum"
+"""Folder of the refs that hold on to revisions; each is named by its commit."""
+
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+_CONFIG: Final = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
+_FOLDER_MODE: Final = 0o700
+# Where git and datum put lock files and half-written objects.
+_LEFTOVERS: Final = (
+    "*.lock",
+    f"{KEPT}/*.lock",
+    "objects/info/*.lock",
+    "objects/pack/*.lock",
+    "objects/pack/tmp_*",
+    "objects/pack/.tmp-*",
+)
+
+
+def create_store(path: Path, *, alternate: Path | None) -> None:
+    """Make an empty bare repository that also sees the objects of another store.
+
+    Not synced: a store becomes worth keeping only by `merge_store` or `replace_store`, which sync.
+    """
+    for folder in ("objects/info", "objects/pack", KEPT):
+        (path / folder).mkdir(mode=_FOLDER_MODE, parents=True)
+    (path / "config").write_text(_CONFIG)
+    if alternate is not None:
+        (path / "objects/info/alternates").write_bytes(os.fsencode(alternate / "objects") + b"\n")
+    (path / "HEAD").write_text("ref: refs/heads/none\n")
+
+
+def is_store(path: Path) -> bool:
+    """Whether this is a repository as far as a look at its folder can tell."""
+    return (path / "HEAD").is_file() and all((path / name).is_dir() for name in ("objects", "refs"))
+
+
+def remove_store(path: Path) -> None:
+    """Remove whatever stands at the path, if anything does."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def merge_store(source: Path, store: Path) -> None:
+    """Move the objects of a store into another one, synced. Done again after a kill, it does the rest."""
+    files = sorted(_object_files(source), key=lambda file: (file.suffix == ".idx", file))
+    for file in files:
+        _sync(file)
+    folders = {store / "objects"}
+    for file in files:
+        target = store / file.relative_to(source)
+        target.parent.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+        # An equal name means equal bytes: git names packs and objects by what they hold.
+        file.rename(target)
+        folders.add(target.parent)
+    for folder in folders:
+        _sync(folder)
+
+
+def replace_store(source: Path, store: Path, *, aside: Path) -> None:
+    """Put a store that is whole in itself in the place of another, or of nothing.
+
+    Between the two renames nothing stands there: `restore_store` then brings the old one back.
+    """
+    (source / "objects/info/alternates").unlink(missing_ok=True)
+    for folder, _, names in os.walk(source):
+        for name in names:
+            _sync(Path(folder, name))
+        _sync(Path(folder))
+    if os.path.lexists(store):
+        remove_store(aside)
+        store.rename(aside)
+    source.rename(store)
+    _sync(store.parent)
+    remove_store(aside)
+
+
+def restore_store(store: Path, *, aside: Path) -> None:
+    """Settle what a kill within `replace_store` left."""
+    if os.path.lexists(aside) and not os.path.lexists(store):
+        aside.rename(store)
+    remove_store(aside)
+
+
+def sweep_store(store: Path) -> None:
+    """Remove lock files and half-written files of processes that are dead, as the caller makes sure."""
+    for pattern in _LEFTOVERS:
+        for file in store.glob(pattern):
+            with contextlib.suppress(FileNotFoundError):
+                file.unlink()
+
+
+def pack_count(store: Path) -> int:
+    """Return how many packs a store has."""
+    return len(list((store / "objects/pack").glob("pack-*.pack")))
+
+
+def kept_commits(store: Path) -> frozenset[str]:
+    """Return the commits that the store's refs hold on to."""
+    folder = store / KEPT
+    names = [file.name for file in folder.iterdir()] if folder.is_dir() else ()
+    return frozenset(name for name in names if _COMMIT.fullmatch(name))
+
+
+def keep_commits(store: Path, commits: Iterable[str]) -> None:
+    """Make refs to commits that the store has, synced; those that exist are not written again."""
+    folder = store / KEPT
+    missing = frozenset(commits) - kept_commits(store)
+    if not missing:
+        return
+    folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    for commit in sorted(missing):
+        # A name that `sweep_store` knows.
+        candidate = folder / f"{commit}.lock"
+        candidate.write_text(f"{commit}\n")
+        _sync(candidate)
+        candidate.rename(folder / commit)
+    _sync(folder)
+
+
+def release_commits(store: Path, commits: Iterable[str]) -> None:
+    """Remove the refs to these commits."""
+    for commit in sorted(commits):
+        (store / KEPT / commit).unlink(missing_ok=True)
+
+
+def _object_files(store: Path) -> Iterator[Path]:
+    for folder in (store / "objects").iterdir():
+        if folder.name != "info":
+            yield from (file for file in folder.iterdir() if not file.name.startswith(("tmp_", ".")))
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,268 @@
+"""The pass lock: one pass per host, equal requests share one (design 1.6).
+
+Exclusion rests on one thing alone, flock on `<state>/lock`, which dies with its holder; the file is never deleted. The
+queue (`turns`) only says who is next and who rides along:
+- a request joins an equal one that is still waiting, never one that runs (that may have asked the source already);
+- a pass that ends writes its outcome beside its request for those who joined, then removes its request;
+- who joined a request that died without an outcome takes over: as an ordinary request, at its own place.
+
+Waiting is polling, since a blocking flock knows neither order nor deadline. Effects: `<state>/lock`, `<state>/run`.
+"""
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from attrs import asdict, evolve, frozen
+
+from datum.diagnostics import Diagnostic, SourceLocation
+from datum.errors import PassInProgressError, StateError
+from datum.model.result import PassOutcome
+from datum.state.progress import QUEUE, RUN, Progress, clear_progress, own_progress, read_progress, write_progress
+from datum.state.turns import HeldFile, Queue, Role, Turn, next_ticket
+
+_POLL: Final = 0.05
+# How long a request tries to get at the queue itself, whatever its `--wait`.
+_GRACE: Final = 10.0
+
+
+@frozen
+class Companion:
+    """A request that joined this pass: named in its report."""
+
+    pid: int
+    uid: int
+
+
+@frozen
+class SharedOutcome:
+    """What a pass tells those who joined it."""
+
+    outcome: PassOutcome
+    exit_code: int
+    # Where its report is, as a person would ask for it; empty when there is none.
+    report: str = ""
+
+
+@frozen
+class JoinedPass:
+    """The answer for a request that an equal one has done already."""
+
+    # Of the process whose pass it was.
+    pid: int
+    outcome: SharedOutcome
+
+
+class PassLock:
+    """The right to run a pass now. A context manager; ends with `release`, or with the process."""
+
+    def __init__(
+        self, state: Path, queue: Queue, turn: Turn, held: tuple[HeldFile, HeldFile], companions: tuple[Companion, ...]
+    ) -> None:
+        self.companions = companions
+        self._state = state
+        self._queue = queue
+        self._turn = turn
+        self._lock, self._request = held
+        self._progress: Progress | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def show(self, stage: str, action: str = "", *, started_at: str = "") -> None:
+        """Show `datum status` what the pass does now.
+
+        Args:
+            stage: Stage of design 1.
+            action: Text of the action in hand, or empty.
+            started_at: Wall clock at the start of the pass, for the first call; later calls keep it.
+        """
+        now = time.monotonic()
+        known = self._progress or own_progress(str(self._turn), started_at=started_at, started=now)
+        self._progress = evolve(known, stage=stage, action=action, since=now)
+        write_progress(self._state, self._progress)
+
+    def finish(self, outcome: SharedOutcome) -> None:
+        """Leave the outcome for those who joined. Without it, or when it cannot be written, they run a pass."""
+        if not self.companions:
+            return
+        path = self._queue.result(self._turn.ticket)
+        temporary = path.with_suffix(".part")
+        with suppress(OSError):
+            temporary.write_text(json.dumps({"pid": self._turn.pid, **asdict(outcome)}))
+            temporary.replace(path)
+
+    def release(self) -> None:
+        """Let the next one run; does nothing the second time, and in a forked child."""
+        if not self._request.is_mine:
+            return
+        clear_progress(self._state)
+        self._queue.leave(self._turn, self._request)
+        self._lock.release()
+
+
+def _never() -> bool:
+    return False
+
+
+def acquire(
+    state: Path, key: str, *, wait: float | None, stopped: Callable[[], bool] = _never
+) -> PassLock | JoinedPass:
+    """Wait for this request's turn, or for the pass of an equal request.
+
+    Args:
+        state: The state directory; made where it is missing.
+        key: Equal for requests that ask for the same pass: target, flags.
+        wait: Seconds until the pass must have begun, this request's or the one it joined; None waits for ever.
+        stopped: Asked while waiting; True ends the wait (a signal came).
+
+    Raises:
+        PassInProgressError: the turn did not come in time, or the wait was stopped.
+        StateError: the state directory cannot be used.
+    """
+    request = _Request(state, key)
+    try:
+        state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return _wait(request, wait, stopped)
+    except OSError as error:
+        request.withdraw()
+        raise StateError(
+            Diagnostic(
+                code="lock-unusable",
+                summary="The pass lock cannot be used",
+                detail=f"Taking a turn below {state} failed: {error}.",
+                hint=f"make {state} a folder of the user who runs datum, writable and with free space",
+                location=SourceLocation(str(state)),
+            )
+        ) from error
+    except BaseException:
+        request.withdraw()
+        raise
+
+
+def _wait(request: "_Request", wait: float | None, stopped: Callable[[], bool]) -> PassLock | JoinedPass:
+    began = time.monotonic()
+    has_asked = False
+    while True:
+        with request.queue.mutex() as is_still:
+            answer = request.step() if is_still else None
+        if answer is not None:
+            return answer
+        has_asked = has_asked or is_still
+        limit = None if wait is None else wait + (0.0 if has_asked else _GRACE)
+        is_late = limit is not None and not request.is_riding and time.monotonic() - began >= limit
+        if is_late or stopped():
+            raise _in_progress(request.state, wait)
+        time.sleep(_POLL)
+
+
+class _Request:
+    """This process's place in the queue."""
+
+    def __init__(self, state: Path, key: str) -> None:
+        self.state = state
+        self.queue = Queue(state / RUN / QUEUE)
+        # Whether the pass that this request joined has begun: from then on it is waited for to its end.
+        self.is_riding = False
+        self._digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        self._mine: tuple[Turn, HeldFile] | None = None
+
+    def step(self) -> PassLock | JoinedPass | None:
+        """Look once whether something can begin or has ended. The mutex is held."""
+        live = self.queue.scan()
+        if self._mine is None or not self.queue.holds(*self._mine):
+            self.withdraw()
+            turn, held = self._mine = self._enter(live)
+        else:
+            turn, held = self._mine
+        if turn.role is Role.JOINED:
+            partner = next((other for other in live if other.ticket == turn.partner), None)
+            outcome = self._read_result(turn.partner)
+            if outcome is not None:
+                self.withdraw()
+                return outcome
+            self.is_riding = partner is not None and partner.role is Role.RUNNING
+            if partner is not None:
+                return None
+            turn = self._take_over(turn, held, live)
+        return self._start(turn, held, live) if turn.role is Role.WAITING else None
+
+    def withdraw(self) -> None:
+        """Leave the queue; the others see a request that is gone."""
+        if self._mine is not None:
+            mine, self._mine = self._mine, None
+            self.queue.leave(*mine)
+
+    def _enter(self, live: tuple[Turn, ...]) -> tuple[Turn, HeldFile]:
+        partner = self._waiting_equal(live)
+        role = Role.WAITING if partner == 0 else Role.JOINED
+        turn = Turn(next_ticket(live), role, os.getpid(), self._digest, partner)
+        return turn, self.queue.enter(turn)
+
+    def _take_over(self, turn: Turn, held: HeldFile, live: tuple[Turn, ...]) -> Turn:
+        """The request that was joined died without an outcome: join another one, or be one."""
+        partner = self._waiting_equal(live)
+        turn = self.queue.change(turn, Role.WAITING if partner == 0 else Role.JOINED, partner=partner)
+        self._mine = (turn, held)
+        return turn
+
+    def _waiting_equal(self, live: tuple[Turn, ...]) -> int:
+        """Return the ticket of an equal request that waits; 0 for none."""
+        return next((turn.ticket for turn in live if turn.role is Role.WAITING and turn.digest == self._digest), 0)
+
+    def _start(self, turn: Turn, held: HeldFile, live: tuple[Turn, ...]) -> PassLock | None:
+        """Take the lock when nobody is ahead and it is free."""
+        if any(other.role is Role.WAITING and other < turn for other in live):
+            return None
+        lock = HeldFile.take(self.state / "lock")
+        if lock is None:
+            return None
+        lock.keep_from_children()
+        try:
+            running = self.queue.change(turn, Role.RUNNING)
+        except OSError:
+            lock.release()
+            raise
+        self._mine = None
+        return PassLock(self.state, self.queue, running, (lock, held), self._companions(turn, live))
+
+    def _companions(self, turn: Turn, live: tuple[Turn, ...]) -> tuple[Companion, ...]:
+        riders = [other for other in live if other.role is Role.JOINED and other.partner == turn.ticket]
+        owners = [(rider.pid, self.queue.owner(rider)) for rider in riders]
+        return tuple(Companion(pid, uid) for pid, uid in owners if uid is not None)
+
+    def _read_result(self, ticket: int) -> JoinedPass | None:
+        """Return what the request that was joined left; None while there is nothing, or nothing that can be read."""
+        try:
+            document = json.loads(self.queue.result(ticket).read_bytes())
+            pid = int(document.pop("pid"))
+            return JoinedPass(pid, SharedOutcome(PassOutcome(document.pop("outcome")), **document))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+
+def _in_progress(state: Path, wait: float | None) -> PassInProgressError:
+    progress = read_progress(state)
+    who = "another pass" if progress is None else f"the pass of process {progress.pid} ({progress.stage})"
+    waited = "" if wait is None else f" after {wait:g} s"
+    return PassInProgressError(
+        Diagnostic(
+            code="pass-in-progress",
+            summary="Another pass is running or waits before this one",
+            detail=f"This request's turn has not come{waited}: {who} comes first. Nothing was done.",
+            hint="see `datum status`, or wait longer with `--wait SECONDS`",
+        )
+    )

@@ -1,0 +1,153 @@
+"""The looking half of a host in memory."""
+
+import errno
+from collections.abc import Mapping
+
+from datum.model.content import blob_id
+from datum.model.observation import Cause, Machine
+from datum.provider.host import Command, CommandOutcome, FileFacts, FileKind, HostError, Missing
+from datum.provider.paths import is_below, normal_path, parents
+from datum.testing.world import Answer, FakeFile, FakeWorld, system_error
+
+
+class FakeReader:
+    """`HostReader` over a `FakeWorld`; has no method that changes anything."""
+
+    def __init__(self, world: FakeWorld, *, machine: Machine, caller: tuple[int, int], is_running_system: bool) -> None:
+        self._world = world
+        self._machine = machine
+        self._caller = caller
+        self._is_running_system = is_running_system
+
+    @property
+    def is_running_system(self) -> bool:
+        """As `HostReader`."""
+        return self._is_running_system
+
+    @property
+    def caller(self) -> tuple[int, int]:
+        """As `HostReader`."""
+        return self._caller
+
+    def examine(self, path: str, *, blob: str = "") -> FileFacts | Missing:
+        """As `HostReader`."""
+        self._world.enter("examine", path)
+        real = self._world.real(path)
+        residue = real in self._world.residues
+        missing = self._walk(path)
+        if missing is not None:
+            return Missing(missing)
+        found = self._world.files.get(real)
+        if found is None:
+            return Missing(path, has_residue=residue)
+        return FileFacts(
+            found.kind,
+            found.mode,
+            found.uid,
+            found.gid,
+            len(found.data),
+            blob=blob_id(found.data, blob) if blob and found.kind is FileKind.REGULAR else "",
+            links=found.links,
+            is_mount_point=found.is_mount_point,
+            has_residue=residue,
+            without=self._without(real),
+            identity=f"fake:{real}" if found.links == 1 and found.kind is not FileKind.DIRECTORY else "",
+        )
+
+    def read_file(self, path: str, *, limit: int) -> bytes:
+        """As `HostReader`."""
+        self._world.enter("read_file", path)
+        found = self._find(path)
+        if found.kind is not FileKind.REGULAR:
+            raise HostError(f"'{path}' is no regular file.", code="not-a-file")
+        return found.data[:limit]
+
+    def list_directory(self, path: str) -> tuple[str, ...]:
+        """As `HostReader`."""
+        self._world.enter("list_directory", path)
+        if path != "/" and self._find(path).kind is not FileKind.DIRECTORY:
+            raise system_error(errno.ENOTDIR, path)
+        real = self._world.real(path)
+        names = (other for other in self._world.files if parents(other)[:1] == (real,))
+        return tuple(sorted(other.rpartition("/")[2] for other in names))
+
+    def user_id(self, name: str) -> int | None:
+        """As `HostReader`."""
+        self._world.enter("user_id", name)
+        return self._world.users.get(name)
+
+    def group_id(self, name: str) -> int | None:
+        """As `HostReader`."""
+        self._world.enter("group_id", name)
+        return self._world.groups.get(name)
+
+    def user_name(self, uid: int) -> str:
+        """As `HostReader`."""
+        self._world.enter("user_name", str(uid))
+        return _name_of(self._world.users, uid)
+
+    def group_name(self, gid: int) -> str:
+        """As `HostReader`."""
+        self._world.enter("group_name", str(gid))
+        return _name_of(self._world.groups, gid)
+
+    def package_of(self, path: str) -> str | None:
+        """As `HostReader`."""
+        self._world.enter("package_of", path)
+        return self._world.packages.get(path)
+
+    def machine(self) -> Machine:
+        """As `HostReader`."""
+        self._world.enter("machine", "")
+        return self._machine
+
+    def query(self, command: Command) -> CommandOutcome:
+        """As `HostReader`; a program that the fake does not know as one that only asks is refused."""
+        self._world.enter("query", " ".join(command.argv))
+        return self._answer(command, self._world.queries, "query")
+
+    def _answer(self, command: Command, known: Mapping[tuple[str, ...], Answer], method: str) -> CommandOutcome:
+        text = " ".join(command.argv)
+        answer = known.get(command.argv)
+        if answer is None:
+            raise HostError(f"The fake host knows no {method} of: {text}", code="unknown-program")
+        outcome = answer(self._world)
+        if outcome.exit_code not in command.success:
+            words = outcome.stderr.decode("utf-8", "replace").strip()
+            raise HostError(f"{text} ended with exit code {outcome.exit_code}: {words}", code="program-failed")
+        return outcome
+
+    def _without(self, path: str) -> frozenset[str]:
+        folders = [folder for folder in self._world.without if is_below(path, folder)]
+        return self._world.without[max(folders, key=len)] if folders else frozenset()
+
+    def _find(self, path: str) -> FakeFile:
+        real = self._world.real(path)
+        if self._walk(path) is not None or real not in self._world.files:
+            raise system_error(errno.ENOENT, path)
+        return self._world.files[real]
+
+    def _walk(self, path: str) -> str | None:
+        """Go through the directories above a path; return the topmost one that is missing, or is none."""
+        try:
+            is_normal = normal_path(path) == path
+        except ValueError:
+            is_normal = False
+        if not is_normal:
+            raise HostError(f"'{path}' is no normal path below the root.", code="bad-path")
+        for folder in reversed(parents(self._world.real(path))[:-1]):
+            found = self._world.files.get(folder)
+            if found is not None and found.kind is FileKind.SYMLINK:
+                raise HostError(
+                    f"'{folder}' is a symbolic link, and no path is followed through one.",
+                    code="symlink-in-path",
+                    cause=Cause.LOOP,
+                    hint="declare the path that the link leads to",
+                )
+            if found is None or found.kind is not FileKind.DIRECTORY:
+                return folder
+        return None
+
+
+def _name_of(names: Mapping[str, int], number: int) -> str:
+    return next((name for name in sorted(names) if names[name] == number), str(number))

@@ -1,0 +1,131 @@
+"""What a fake host consists of: files, accounts, programs, faults, and a record of what was done. In memory only."""
+
+from collections.abc import Callable, Mapping
+
+from attrs import define, field, frozen
+
+from datum.host.failures import host_error
+from datum.provider.host import CommandOutcome, FileKind, FileWrite, HostError
+from datum.provider.paths import is_below
+
+
+def system_error(number: int, path: str, doing: str = "look at") -> HostError:
+    """Return the error that the real host makes of a system call's `errno`.
+
+    Args:
+        number: such as `errno.EIO`.
+        path: what it concerns.
+        doing: the verb of the sentence.
+    """
+    return host_error(OSError(number, ""), doing, path)
+
+
+@define
+class FakeFile:
+    """What stands at one path."""
+
+    kind: FileKind = FileKind.REGULAR
+    # Four octal digits.
+    mode: str = "0644"
+    uid: int = 0
+    gid: int = 0
+    data: bytes = b""
+    links: int = 1
+    is_mount_point: bool = False
+    # EPERM for every change, as with `chattr +i`.
+    is_immutable: bool = False
+
+
+@frozen
+class JournalEntry:
+    """One change that was done, or tried: a call of a method of `HostWriter` that reached the host."""
+
+    method: str
+    # Path, or the joined argv of a program.
+    subject: str
+    # What `write_file` was given.
+    wanted: FileWrite | None = None
+    # What `set_attributes` was given, only what was not None.
+    attributes: Mapping[str, str | int] = field(factory=dict)
+
+
+@define
+class Fault:
+    """One thing that goes wrong."""
+
+    error: BaseException
+    # `*` is any.
+    method: str = "*"
+    subject: str = "*"
+    # How many calls that match go well before.
+    skip: int = 0
+    # How many calls go wrong; None is every one.
+    times: int | None = None
+    # The method does its work first, and raises then.
+    after: bool = False
+
+    def hits(self, method: str, subject: str, *, after: bool) -> bool:
+        """Whether this call goes wrong; counts it."""
+        if self.after is not after or self.times == 0:
+            return False
+        if self.method not in {"*", method} or self.subject not in {"*", subject}:
+            return False
+        if self.skip:
+            self.skip -= 1
+            return False
+        if self.times is not None:
+            self.times -= 1
+        return True
+
+
+# Judges a candidate: argv (with its path put in) and bytes; the complaint, or empty when it passes.
+Check = Callable[[tuple[str, ...], bytes], str]
+# Answers a program.
+Answer = Callable[["FakeWorld"], CommandOutcome]
+
+
+@define
+class FakeWorld:
+    """The host itself; readers and writers look at one of these."""
+
+    files: dict[str, FakeFile] = field(factory=dict)
+    # Paths beside which a leftover of a killed write stands.
+    residues: set[str] = field(factory=set)
+    # Directory to the fields that the file system mounted there cannot hold.
+    without: dict[str, frozenset[str]] = field(factory=dict)
+    # Well-known links that the host normalises: `/var/run` to `/run`.
+    aliases: dict[str, str] = field(factory=dict)
+    users: dict[str, int] = field(factory=dict)
+    groups: dict[str, int] = field(factory=dict)
+    # Path to the package that owns it.
+    packages: dict[str, str] = field(factory=dict)
+    blobs: dict[str, bytes] = field(factory=dict)
+    queries: dict[tuple[str, ...], Answer] = field(factory=dict)
+    programs: dict[tuple[str, ...], Answer] = field(factory=dict)
+    # By the program's name, first of argv.
+    checks: dict[str, Check] = field(factory=dict)
+    faults: list[Fault] = field(factory=list)
+    journal: list[JournalEntry] = field(factory=list)
+    # Every call of every method, with its subject.
+    calls: list[tuple[str, str]] = field(factory=list)
+
+    def real(self, path: str) -> str:
+        """Return a path with the well-known links in it followed."""
+        for link, place in self.aliases.items():
+            if is_below(path, link):
+                return place + path[len(link) :]
+        return path
+
+    def enter(self, method: str, subject: str) -> None:
+        """Record a call; raise what shall go wrong before its work."""
+        self.calls.append((method, subject))
+        self._raise(method, subject, after=False)
+
+    def leave(self, method: str, subject: str) -> None:
+        """Raise what shall go wrong after its work."""
+        self._raise(method, subject, after=True)
+
+    def _raise(self, method: str, subject: str, *, after: bool) -> None:
+        for fault in self.faults:
+            if fault.hits(method, subject, after=after):
+                raise fault.error

@@ -1,0 +1,31 @@
+"""The `file` type keeps the contract of providers, on every case that its folder of cases arranges."""
+
+from typing import ClassVar
+
+from datum.model.observation import Unobservable
+from datum.provider.contract import AnyProvider
+from datum.testing.conformance import ConformanceCase, ProviderConformance
+from datum_providers.file.provider import FileProvider
+from tests.providers.file.cases import FileCase, read_cases
+
+
+def _conformance(case: FileCase) -> ConformanceCase:
+    return ConformanceCase(
+        case.title,
+        case.name,
+        case.attributes,
+        case.operation,
+        case.arrange,
+        converges="fails" not in case.data,
+        can_delete=case.title not in {"directory-in-the-way", "mounted-on", "immutable"},
+    )
+
+
+class TestFile(ProviderConformance):
+    provider_class: ClassVar[type[AnyProvider]] = FileProvider
+    cases: ClassVar[tuple[ConformanceCase, ...]] = tuple(
+        _conformance(case)
+        for case in read_cases()
+        # Faults are injected by the suite itself.
+        if not isinstance(case.observation, Unobservable) and "faults" not in case.data.get("host", {})
+    )
