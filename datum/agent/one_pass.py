@@ -149,7 +149,14 @@ class OnePass:
     def _run(self) -> None:
         story = self._story
         with self._stage("repository"):
-            consulted = Source(self._settings, self._mirror, self._store.now, self._ports.agent).consult()
+            source = Source(
+                self._settings,
+                self._mirror,
+                self._store.now,
+                self._ports.agent,
+                is_lasting=not self._request.is_plan,
+            )
+            consulted = source.consult()
             story.source = consulted.report
         with self._stage("fleet"):
             choice, wanted = self._choose(consulted)

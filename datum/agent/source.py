@@ -39,6 +39,8 @@ class Source:
     mirror: Mirror
     pointer: Pointer
     agent: str
+    # Whether what is acceptable moves from quarantine into the mirror; `datum plan` leaves no trace.
+    is_lasting: bool = True
 
     def consult(self) -> Consulted:
         """Ask, fetch what is new, and judge it.
@@ -70,6 +72,8 @@ class Source:
             return Consulted(evolve(self._report(SourceStatus.UNREACHABLE), diagnostics=error.diagnostics))
         candidate, evidence = self._judge(revision)
         status = SourceStatus.OK if candidate.acceptable else SourceStatus.REFUSED
+        if candidate.acceptable and self.is_lasting:
+            self.mirror.promote(revision)
         report = evolve(self._report(status), revision=revision, diagnostics=evidence)
         if settings.rev is None:
             return Consulted(report, offered=candidate, evidence=evidence)
@@ -77,7 +81,7 @@ class Source:
         return Consulted(report, offered=candidate, requested=requested, evidence=evidence)
 
     def _fetch(self, revision: Revision) -> None:
-        if not self.mirror.has(revision):
+        if not self.mirror.is_sound([revision]):
             self.mirror.fetch(
                 self.settings.repo,
                 self.settings.ref,

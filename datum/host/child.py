@@ -3,6 +3,7 @@
 Knows nothing of what is run or why; `program` is the door that judges.
 """
 
+import fcntl
 import os
 import selectors
 import signal
@@ -183,27 +184,31 @@ def _become(
     pipes: tuple[int, int, int, int],
 ) -> NoReturn:
     """Turn this forked process into the program, or tell the other side what refused."""
-    status = pipes[3]
-    stage = "start"
     try:
-        os.setsid()
-        for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
-            signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        os.umask(0o022)
-        for target, source in enumerate(pipes[:3]):
-            os.dup2(source, target)
-        _keep_nothing_open()
-        stage = "prepare"
-        prepare()
         stage = "start"
-        os.execvpe(command.argv[0], command.argv, environment)  # noqa: S606 - this is the door
-    except OSError as error:
-        place = f"{error.filename}: " if stage == "prepare" and error.filename else ""
-        _report(status, stage, error.errno or 0, place + (error.strerror or str(error)))
-    except BaseException as error:  # noqa: BLE001 - nothing may return into the copy of the agent
-        _report(status, stage, 0, repr(error))
-    os._exit(_NOT_STARTED)
+        # out of the way of the standard ones, where the agent itself was started without these
+        *sources, status = (fcntl.fcntl(pipe, fcntl.F_DUPFD_CLOEXEC, 3) for pipe in pipes)
+        try:
+            os.setsid()
+            for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+                signal.signal(number, signal.SIG_DFL)
+            signal.pthread_sigmask(signal.SIG_SETMASK, ())
+            os.umask(0o022)
+            for target, source in enumerate(sources):
+                os.dup2(source, target)
+            _keep_nothing_open()
+            stage = "prepare"
+            prepare()
+            stage = "start"
+            os.execvpe(command.argv[0], command.argv, environment)  # noqa: S606 - this is the door
+        except OSError as error:
+            place = f"{error.filename}: " if stage == "prepare" and error.filename else ""
+            _report(status, stage, error.errno or 0, place + (error.strerror or str(error)))
+        except BaseException as error:  # noqa: BLE001 - a bug in a preparation is told, too
+            _report(status, stage, 0, repr(error))
+    finally:
+        # nothing may return into the copy of the agent, an exception neither
+        os._exit(_NOT_STARTED)
 
 
 def _keep_nothing_open() -> None:

@@ -1,11 +1,9 @@
 """The system's own words become one `HostError`: which errno says what of the host, and what a person can do."""
 
-import contextlib
 import errno
 import fcntl
 import os
 import struct
-from collections.abc import Iterator
 from typing import Final
 
 from datum.model.observation import Cause
@@ -68,15 +66,6 @@ def host_error(error: OSError, doing: str, path: str, *, hint: str = "", discoun
         hint=hint or _HINTS.get(code, ""),
         discounted=discounted,
     )
-
-
-@contextlib.contextmanager
-def failing(doing: str, path: str, *, discounted: bool = False) -> Iterator[None]:
-    """Turn an `OSError` of the block into a `HostError`."""
-    try:
-        yield
-    except OSError as error:
-        raise host_error(error, doing, path, discounted=discounted) from error
 
 
 def unsafe_path(detail: str, *, hint: str = "") -> HostError:

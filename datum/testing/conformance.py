@@ -2,7 +2,10 @@
 
     class TestMyType(ProviderConformance):
         provider_class: ClassVar[type[AnyProvider]] = MyProvider
-        cases: ClassVar[tuple[ConformanceCase, ...]] = (ConformanceCase("create", "one", {"size": 1}, Operation.CREATE), ...)
+        cases: ClassVar[tuple[ConformanceCase, ...]] = (
+            ConformanceCase("create", "one", {"size": 1}, Operation.CREATE),
+            ...
+        )
 
 Every rule of `datum.provider.contract` that can be seen from outside is tried on every case, on a host in memory.
 """

@@ -88,7 +88,7 @@ def compile_expression(source: str) -> Compiled:
         if not parser.stream.eos:
             raise EvaluationError("expression-syntax", f"'{parser.stream.current.value}' is not expected there.")
         check_node(node, ALLOWED)
-        chains = tuple(dict.fromkeys(chains_of(node)))
+        chains = tuple(dict.fromkeys(chain for chain, _line in chains_of(node)))
     except TemplateSyntaxError as error:
         raise EvaluationError("expression-syntax", f"{error.message}.") from error
     except (RecursionError, ValueError) as error:
@@ -112,6 +112,16 @@ def check_node(node: nodes.Node, allowed: tuple[type[nodes.Node], ...], depth: i
     Raises:
         EvaluationError: a call, an unpacking, a statement that is not allowed, an unknown filter or test.
     """
+    try:
+        _check_one(node, allowed, depth)
+    except EvaluationError as error:
+        error.line = node.lineno
+        raise
+    for child in node.iter_child_nodes():
+        check_node(child, allowed, depth + 1)
+
+
+def _check_one(node: nodes.Node, allowed: tuple[type[nodes.Node], ...], depth: int) -> None:
     if depth > DEPTH_LIMIT:
         raise EvaluationError("expression-budget", f"It is nested more than {DEPTH_LIMIT} levels deep.")
     if not isinstance(node, allowed):
@@ -122,8 +132,6 @@ def check_node(node: nodes.Node, allowed: tuple[type[nodes.Node], ...], depth: i
             raise EvaluationError("expression-syntax", "Arguments are written one by one: * and ** are not used.")
     if isinstance(node, nodes.Const):
         _check_constant(node.value)
-    for child in node.iter_child_nodes():
-        check_node(child, allowed, depth + 1)
 
 
 def _refuse(node: nodes.Node) -> None:
@@ -157,11 +165,11 @@ def chain_of(node: nodes.Node) -> Chain | None:
     return None
 
 
-def chains_of(node: nodes.Node) -> Iterator[Chain]:
-    """Find the names that a node uses, each as long as its keys are constant."""
+def chains_of(node: nodes.Node) -> Iterator[tuple[Chain, int]]:
+    """Find the names that a node uses, each as long as its keys are constant, with their lines."""
     chain = chain_of(node)
     if chain is not None:
-        yield chain
+        yield chain, node.lineno
         return
     for child in node.iter_child_nodes():
         yield from chains_of(child)

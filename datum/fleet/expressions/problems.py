@@ -47,6 +47,8 @@ class EvaluationError(Exception):
         self.code = code
         self.detail = detail
         self.hint = hint
+        # Line of the template that it was found in; 0 where that is not known.
+        self.line = 0
 
     def at(
         self, location: SourceLocation | None, related: tuple[tuple[str, SourceLocation], ...] = ()

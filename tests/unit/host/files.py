@@ -3,7 +3,7 @@
 import ctypes
 import os
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,6 +26,11 @@ def writing(root: Path, **options: object) -> Iterator[LocalWriter]:
         yield host.writer()
 
 
+def changes(*found: Callable[[], object]) -> tuple[Callable[[], object], ...]:
+    """Return calls to be made one after the other."""
+    return found
+
+
 @contextmanager
 def refused(code: str = "") -> Iterator[list[HostError]]:
     """The block raises `HostError`, of this code if one is given; the list holds it afterwards."""
@@ -37,7 +42,7 @@ def refused(code: str = "") -> Iterator[list[HostError]]:
 
 
 def names(folder: Path) -> list[str]:
-    return sorted(os.listdir(folder))
+    return sorted(path.name for path in folder.iterdir())
 
 
 def acl_for(uid: int) -> bytes:

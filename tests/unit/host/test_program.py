@@ -47,6 +47,17 @@ def test_no_descriptor_is_inherited(tmp_path: Path) -> None:
         assert set(out("ls /proc/$$/fd").split()) <= {"0", "1", "2", "10"}
 
 
+def test_an_agent_without_standard_streams_can_run_programs() -> None:
+    def run() -> tuple[bytes, bytes, bytes]:
+        for number in range(3):
+            os.close(number)
+        outcome = run_program(sh("cat; echo out; echo err >&2", stdin=b"in "))
+        empty = run_program(sh("cat"))
+        return outcome.stdout, outcome.stderr, empty.stdout
+
+    assert in_child(run) == (b"in out\n", b"err\n", b"")
+
+
 def test_signals_are_as_at_a_login() -> None:
     """Python ignores SIGPIPE; a program that inherits that never ends in `yes | head`."""
     assert out("grep -E 'Sig(Ign|Blk)' /proc/self/status").split() == ["SigBlk:", "0" * 16, "SigIgn:", "0" * 16]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from datum.provider.host import HostError
-from tests.unit.host.files import bind, file_of, names, needs_root, private_mounts, refused, writing
+from tests.unit.host.files import bind, changes, file_of, names, needs_root, private_mounts, refused, writing
 from tests.unit.host.in_child import in_child
 
 STATE = "/var/lib/datum"
@@ -25,7 +25,7 @@ def root(tmp_path: Path) -> Path:
 def refuse_all(root: Path, path: str, protected: tuple[str, ...] = (STATE, "/etc/datum/agent.yaml")) -> None:
     """No change of this path is made, and what is protected stays as it was."""
     with writing(root, protected=protected) as writer:
-        for change in (
+        for change in changes(
             lambda: writer.write_file(path, file_of(b"evil", mode="0666")),
             lambda: writer.set_attributes(path, mode="0666"),
             lambda: writer.remove_file(path),
@@ -51,7 +51,7 @@ def test_protected_path_and_all_below_are_refused(root: Path, path: str, spelled
 def test_parent_may_change_its_mode_and_is_not_removed(root: Path) -> None:
     with writing(root, protected=(STATE,)) as writer:
         writer.set_attributes("/var/lib", mode="0711")
-        for change in (lambda: writer.remove_file("/var/lib"), lambda: writer.write_file("/var", file_of(b"x"))):
+        for change in changes(lambda: writer.remove_file("/var/lib"), lambda: writer.write_file("/var", file_of(b"x"))):
             with refused("protected-path"):
                 change()
         writer.write_file("/var/lib/datum-other", file_of(b"x"))

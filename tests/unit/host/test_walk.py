@@ -13,22 +13,26 @@ from datum.provider.host import HostError
 from tests.unit.host.files import needs_root, refused
 
 
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
 @pytest.fixture
 def walker(tmp_path: Path) -> "Walker":
     return Walker.start(str(tmp_path), os.geteuid())
 
 
 def test_folders_are_kept_open_up_to_a_bound(tmp_path: Path, walker: Walker) -> None:
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     for number in range(50):
         (tmp_path / f"d{number:02}").mkdir()
         assert isinstance(walker.folder(f"/d{number:02}"), Folder)
-    assert len(os.listdir("/proc/self/fd")) - before == 32
+    assert open_files() - before == 32
     assert walker.folder("/d49") is walker.folder("/d49")
     walker.forget()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_files() == before
     walker.close()
-    assert len(os.listdir("/proc/self/fd")) == before - 1
+    assert open_files() == before - 1
 
 
 def test_topmost_missing_component_is_named(tmp_path: Path, walker: Walker) -> None:
@@ -110,21 +114,21 @@ def test_root_must_be_a_directory(tmp_path: Path) -> None:
 
 def test_trail_says_what_is_missing_or_in_the_way(tmp_path: Path, walker: Walker) -> None:
     (tmp_path / "file").touch()
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     with refused("missing-directory"):
         walker.trail("/a/b")
     with refused("not-a-directory"):
         walker.trail("/file/b")
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_files() == before
 
 
 def test_every_folder_of_a_trail_is_open_until_its_end(tmp_path: Path, walker: Walker) -> None:
     (tmp_path / "a/b").mkdir(parents=True)
-    before = len(os.listdir("/proc/self/fd"))
+    before = open_files()
     with walker.trail("/a/b/c") as trail:
         assert [folder.path for folder in trail.folders] == ["/", "/a", "/a/b"]
         assert (trail.name, trail.normal, trail.path) == ("c", "/a/b/c", "/a/b/c")
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_files() == before
 
 
 def check(walker: Walker, path: str, *, owner: int = 0, shared: dict[str, int] | None = None) -> None:
@@ -188,7 +192,7 @@ def test_error_of_the_system_below_an_exposed_folder_is_discounted(
         with refused() as found:
             walker.folder(path)
         assert (found[0].cause, found[0].discounted) == (Cause.IO, discounted)
-    assert found[0].failure is FailureCause.OTHER
+        assert found[0].failure is FailureCause.OTHER
 
 
 def test_what_vanishes_or_cannot_be_looked_at_meanwhile(

@@ -9,6 +9,7 @@ import re
 import stat
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ from datum.provider.host import Command, FileFacts, FileWrite, Missing
 from tests.unit.host.files import (
     acl_for,
     bind,
+    changes,
     file_of,
     mount_tmpfs,
     names,
@@ -101,7 +103,7 @@ def test_link_or_fifo_at_the_path_is_replaced_and_not_followed(tmp_path: Path) -
 def test_directory_in_the_way_is_named_with_a_way_out(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     with writing(tmp_path) as writer:
-        for change in (
+        for change in changes(
             lambda: writer.write_file("/d", file_of(b"x")),
             lambda: writer.remove_file("/d"),
             lambda: writer.write_file("/", file_of(b"x")),
@@ -280,7 +282,7 @@ def test_full_and_read_only_file_systems(tmp_path: Path) -> None:
             assert (tmp_path / "m/f").read_bytes() == b"old"
             assert names(tmp_path / "m") == ["f"]
             remount_read_only(tmp_path / "m")
-            for change in (
+            for change in changes(
                 lambda: writer.write_file("/m/f", file_of(b"x")),
                 lambda: writer.set_attributes("/m/f", mode="0600"),
                 lambda: writer.remove_file("/m/f"),
@@ -425,10 +427,11 @@ def test_immutable_file_or_folder_gives_the_command(tmp_path: Path) -> None:
             pytest.skip("chattr is not to be had on this file system")
         try:
             with writing(tmp_path) as writer:
-                for change in (
-                    lambda w=writer: w.write_file("/d/f", file_of(b"new", mode="0600")),
-                    lambda w=writer: w.remove_file("/d/f"),
-                    *([] if target == folder else [lambda w=writer: w.set_attributes("/d/f", uid=5)]),
+                set_owner = partial(writer.set_attributes, "/d/f", uid=5)
+                for change in changes(
+                    partial(writer.write_file, "/d/f", file_of(b"new", mode="0600")),
+                    partial(writer.remove_file, "/d/f"),
+                    *([] if target == folder else [set_owner]),
                 ):
                     with refused() as found:
                         change()
@@ -573,7 +576,7 @@ def test_root_s_file_does_not_go_to_a_user_s_directory_but_may_be_removed_from_i
     (home / "f").touch()
     os.link(home / "f", home / "g")
     with writing(tmp_path) as writer:
-        for change in (
+        for change in changes(
             lambda: writer.write_file("/home/bob/f", file_of(b"x", uid=0)),
             lambda: writer.write_file("/home/bob/f", file_of(b"x")),
             lambda: writer.set_attributes("/home/bob/f", mode="0600"),
@@ -610,9 +613,10 @@ def test_ordinary_user_writes_below_an_own_root(nobody_root: Path) -> None:
             (nobody_root / "etc/.f.datum.dpkg-tmp").touch()
             writer.remove_file("/etc/f")
             assert names(nobody_root / "etc") == []
-            for change in (
+            (nobody_root / "etc/h").touch()
+            for change in changes(
                 lambda: writer.write_file("/etc/g", file_of(b"x", uid=0)),
-                lambda: (nobody_root / "etc/h").touch() or writer.set_attributes("/etc/h", uid=0),
+                lambda: writer.set_attributes("/etc/h", uid=0),
             ):
                 with refused() as denied:
                     change()

@@ -1,0 +1,107 @@
+"""The type on a real directory tree, through the real host room, below a root of its own."""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+
+from datum.host.local import LocalHost
+from datum.model.content import Content, blob_id
+from datum.model.observation import Observation, Present
+from datum.model.plan import Operation, Step
+from datum.provider.host import HostError
+from datum_providers.file.desired import DesiredFile
+from datum_providers.file.provider import FileProvider
+
+PROVIDER = FileProvider()
+NEW = Content.from_bytes(b"new\n")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "etc").mkdir(mode=0o755)
+    (tmp_path / "etc/passwd").write_text("root:x:0:0::/:/bin/sh\n", encoding="utf-8")
+    (tmp_path / "etc/group").write_text("root:x:0:\n", encoding="utf-8")
+    return tmp_path
+
+
+def see(host: LocalHost, desired: DesiredFile) -> Observation:
+    return PROVIDER.observe(host.reader(), {desired.path: desired})[desired.path]
+
+
+def converge(root: Path, desired: DesiredFile) -> Step:
+    """Do what is to be done, and see that nothing is left."""
+    host = LocalHost(str(root), open_content=lambda content: io.BytesIO({blob_id(b"git\n"): b"git\n"}[content.blob]))
+    try:
+        before = see(host, desired)
+        assert not hasattr(before, "cause"), before
+        step = PROVIDER.plan(desired, before)  # type: ignore[arg-type]  # it is no Unobservable
+        assert step is not None
+        PROVIDER.apply(host.writer(), desired, step)
+        after = see(host, desired)
+        assert isinstance(after, Present)
+        assert PROVIDER.plan(desired, after) is None
+    finally:
+        host.close()
+    return step
+
+
+def test_a_file_is_made(root: Path) -> None:
+    assert converge(root, DesiredFile("/etc/motd", NEW)).operation is Operation.CREATE
+    status = (root / "etc/motd").stat()
+    assert (root / "etc/motd").read_bytes() == b"new\n"
+    assert (status.st_mode & 0o7777, status.st_uid) == (0o644, os.geteuid())
+
+
+def test_bytes_of_the_repository_replace_others_and_the_mode_stays(root: Path) -> None:
+    path = root / "etc/motd"
+    path.write_bytes(b"old\n")
+    path.chmod(0o600)
+    assert converge(root, DesiredFile("/etc/motd", Content(blob_id(b"git\n")))).operation is Operation.UPDATE
+    assert (path.read_bytes(), path.stat().st_mode & 0o7777) == (b"git\n", 0o600)
+
+
+def test_another_mode_keeps_the_inode(root: Path) -> None:
+    path = root / "etc/motd"
+    path.write_bytes(b"new\n")
+    path.chmod(0o600)
+    inode = path.stat().st_ino
+    converge(root, DesiredFile("/etc/motd", NEW, "0640"))
+    assert (path.stat().st_ino, path.stat().st_mode & 0o7777) == (inode, 0o640)
+
+
+def test_a_link_is_replaced_and_its_end_stays(root: Path) -> None:
+    (root / "etc/other").write_bytes(b"other")
+    (root / "etc/motd").symlink_to("other")
+    assert converge(root, DesiredFile("/etc/motd", NEW)).operation is Operation.REPLACE
+    assert (root / "etc/other").read_bytes() == b"other"
+    assert not (root / "etc/motd").is_symlink()
+
+
+def test_a_leftover_goes(root: Path) -> None:
+    (root / "etc/motd").write_bytes(b"new\n")
+    (root / "etc/.motd.datum.dpkg-tmp").write_bytes(b"half")
+    step = converge(root, DesiredFile("/etc/motd", NEW))
+    assert [change.name for change in step.changes] == ["residue"]
+    assert sorted(path.name for path in (root / "etc").iterdir()) == ["group", "motd", "passwd"]
+
+
+def test_a_directory_stays(root: Path) -> None:
+    (root / "etc/motd").mkdir()
+    with pytest.raises(HostError, match="a directory stands there"):
+        converge(root, DesiredFile("/etc/motd", NEW))
+    assert (root / "etc/motd").is_dir()
+
+
+def test_two_spellings_have_one_identity(root: Path) -> None:
+    (root / "run").mkdir()
+    (root / "var").mkdir()
+    (root / "var/run").symlink_to("/run")
+    (root / "run/motd").write_bytes(b"x")
+    host = LocalHost(str(root))
+    found = [see(host, DesiredFile(path, mode="0644")) for path in ("/run/motd", "/var/run/motd")]
+    host.close()
+    identities = {one.identity for one in found if isinstance(one, Present)}
+    assert len(identities) == 1
+    assert identities != {""}
