@@ -166,7 +166,8 @@ class Assembly:
             self.findings.tainted.add(merged.id)
             return
         detail = f"{merged.id} names {reference} in {name}, and this host declares no such resource."
-        hint = suggestion(str(reference), [str(known) for known in self.declared if known.type == reference.type])
+        names = [known.name for known in self.declared if known.type == reference.type and known != merged.id]
+        hint = suggestion(reference.name, names).replace("'", f"'{reference.type}:", 1)
         self.findings.add(problem("unknown-reference", place, detail, hint=hint), merged.id)
 
     def _moved(self, merged: Merged) -> ResourceId | None:

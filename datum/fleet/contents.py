@@ -6,7 +6,8 @@ from datum.diagnostics import Diagnostic, SourceLocation
 from datum.errors import FleetError
 from datum.fleet.expressions import ExpressionError, Scope
 from datum.fleet.findings import Findings, problem, suggestion
-from datum.fleet.templates import render_template
+from datum.fleet.late import SAMPLE_MACHINE
+from datum.fleet.templates import render_late, render_template
 from datum.model.content import Content
 from datum.model.identity import ResourceId
 from datum.model.manifest import Late
@@ -39,6 +40,9 @@ class Contents:
             return None
         try:
             rendered = render_template(self.tree, path, scope, location)
+            if isinstance(rendered, Late):
+                # What no machine could render is said now, not on the host.
+                render_late(self.tree, rendered, SAMPLE_MACHINE)
         except ExpressionError as error:
             self.findings.add(error.diagnostic, resource)
             return None

@@ -10,7 +10,7 @@ from datum.diagnostics import Diagnostic, SourceLocation
 from datum.errors import HostNotInFleetError
 from datum.fleet.declared import Declared, read_declarations
 from datum.fleet.findings import Findings, problem, suggestion
-from datum.fleet.header import FORMAT, FleetHeader, agent_fits, header_of, read_fleet_node, read_table
+from datum.fleet.header import FORMAT, FleetHeader, agent_fits, read_fleet, read_table
 from datum.fleet.layers import (
     Membership,
     Pattern,
@@ -123,14 +123,9 @@ class Library:
 
 
 def _read_fleet(tree: SourceTree, agent_version: str) -> FleetFile:
+    node, header = read_fleet(tree)
     findings = Findings()
-    node = read_fleet_node(tree, findings)
-    header = header_of(node, findings) if node is not None else None
-    if node is not None and header is not None:
-        _check_header(header, node, agent_version, findings)
-    if node is None or header is None:
-        findings.stop()
-        raise AssertionError("a header that cannot be read has a diagnostic")
+    _check_header(header, node, agent_version, findings)
     findings.stop()
     checker = Checker(findings)
     keys = ("datum", "fleet", "agent", "layers", "patterns", *SETTING_KEYS)

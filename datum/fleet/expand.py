@@ -83,33 +83,30 @@ def _instances(
         hint = f"Write it into the id: {one.schema.name}:…${{each.key}}…"
         findings.extend((problem("each-key-missing", one.location, detail, hint=hint, resource=one.text),))
         return
-    for key, value in _each(one, scope, findings):
+    for key, value in _each(one.for_each, one.text, scope, findings):
         inner = {**scope, "each": {"key": key, "value": value}}
         resource = _evaluate_id(one, inner, types, findings)
         if resource is not None:
             yield resource, inner
 
 
-def _each(one: Declared, scope: Scope, findings: Findings) -> Iterator[tuple[str, JsonValue]]:
-    """Give the key and value of every turn of `for_each`."""
-    node = one.for_each
-    if node is None:
-        return
+def _each(node: Node, text: str, scope: Scope, findings: Findings) -> Iterator[tuple[str, JsonValue]]:
+    """Give the key and value of every turn of `for_each`; `text` is the id as written."""
     evaluator = Evaluator(scope)
     value = plain_value(evaluator.value(node)) if isinstance(node, MapNode) else evaluator.json(node)
     if evaluator.problems:
-        findings.extend(evaluator.problems, text=one.text)
+        findings.extend(evaluator.problems, text=text)
         return
     if isinstance(value, Mapping):
         yield from value.items()
         return
     if isinstance(value, str) or not isinstance(value, (tuple, list)):
         detail = f"for_each is a map or a list of strings, not {kind_of(value)}."
-        findings.extend((problem("wrong-type", node.location, detail, resource=one.text),))
+        findings.extend((problem("wrong-type", node.location, detail, resource=text),))
         return
     if not all(isinstance(item, str) for item in value) or len(set(value)) != len(value):
         detail = "A list for for_each holds distinct strings; use a map to give other values."
-        findings.extend((problem("bad-value", node.location, detail, resource=one.text),))
+        findings.extend((problem("bad-value", node.location, detail, resource=text),))
         return
     yield from ((str(item), item) for item in value)
 

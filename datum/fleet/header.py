@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from attrs import frozen
 
-from datum.diagnostics import SourceLocation
+from datum.diagnostics import SourceLocation, sorted_unique
 from datum.errors import FleetError
 from datum.fleet.findings import Findings, problem
 from datum.fleet.nodes import MapNode, Node
@@ -77,16 +77,24 @@ def read_header(tree: SourceTree) -> FleetHeader:
     Raises:
         FleetError: there is no fleet.yaml, it is no YAML, or one of these three keys is wrong.
     """
+    return read_fleet(tree)[1]
+
+
+def read_fleet(tree: SourceTree) -> tuple[MapNode, FleetHeader]:
+    """Return the map of fleet.yaml and its header.
+
+    Raises:
+        FleetError: as `read_header`.
+    """
     findings = Findings()
-    node = read_fleet_node(tree, findings)
-    header = header_of(node, findings) if node is not None else None
-    findings.stop()
-    if header is None:
-        raise AssertionError("a header that cannot be read has a diagnostic")
-    return header
+    node = _fleet_node(tree, findings)
+    header = _header_of(node, findings) if node is not None else None
+    if node is None or header is None or findings.items:
+        raise FleetError(*sorted_unique(findings.items))
+    return node, header
 
 
-def read_fleet_node(tree: SourceTree, findings: Findings) -> MapNode | None:
+def _fleet_node(tree: SourceTree, findings: Findings) -> MapNode | None:
     """Return the map of fleet.yaml, None after having noted what is wrong."""
     place = SourceLocation(FLEET_FILE)
     entry = tree.entry(FLEET_FILE)
@@ -113,7 +121,7 @@ def read_table(tree: SourceTree, path: str, what: str, findings: Findings) -> Ma
     return Checker(findings).table(node, what)
 
 
-def header_of(node: MapNode, findings: Findings) -> FleetHeader | None:
+def _header_of(node: MapNode, findings: Findings) -> FleetHeader | None:
     """Read the three keys, None after having noted what is wrong."""
     checker = Checker(findings)
     number = _format(node, checker)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from attrs import define, field
 
 from datum.diagnostics import Diagnostic, SourceLocation
+from datum.errors import ProviderContractError
 from datum.fleet.findings import listing, problem, suggestion
 from datum.fleet.shape import Shape, shapes_of
 from datum.fleet.values import Placed, Table, kind_of
@@ -39,12 +40,22 @@ class ResourceSchema:
     _validator: Any = None
 
     def normal_name(self, name: str, location: SourceLocation) -> tuple[str, Diagnostic | None]:
-        """Return the normal form of a name; the diagnostic says why it is none, or which spelling is right."""
+        """Return the normal form of a name; the diagnostic says why it is none, or which spelling is right.
+
+        Raises:
+            ProviderContractError: the provider raised something else than `DesiredError`.
+        """
         try:
             normal = self.provider.normal_name(name)
         except DesiredError as error:
             detail = f"'{name}' names no {self.name}: {error.detail}"
             return name, problem(error.code, location, detail, hint=error.hint, resource=f"{self.name}:{name}")
+        except Exception as error:
+            detail = (
+                f"normal_name raised {type(error).__name__}: {error}. This is a bug in the provider of {self.name}."
+            )
+            resource = f"{self.name}:{name}"
+            raise ProviderContractError(problem("provider-breach", location, detail, resource=resource)) from error
         if normal == name:
             return name, None
         detail = f"'{self.name}:{name}' is another spelling of '{self.name}:{normal}'; only the latter is used."

@@ -66,7 +66,7 @@ def merge_settings(sources: list[tuple[int, str, Mapping[str, Placed]]], finding
     expected = {name: str(values[f"expect.{name}"]) for name in _EXPECTED if f"expect.{name}" in values}
     places = [placed.location for name, placed in merged.items() if name.startswith("expect.")]
     return Settings(
-        Expectation(expected, _names(values.get("expect.warn")), places[0] if places else None),
+        Expectation(expected, _names(values.get("expect.warn")), min(places, default=None)),
         _limits(values),
         Enforcement(str(values.get("enforcement", Enforcement.ENFORCE))),
         OnObservationFailure(str(values.get("observe.on_failure", OnObservationFailure.AUTO))),

@@ -64,6 +64,7 @@ _LOOP_NAMES: Final = (
 _EACH: Final = "_each"
 _MADE: Final = "_made"
 _CONCAT: Final = "_concat"
+_NO_ELSE: Final = "_no_else"
 
 
 class TemplateFailureError(Exception):
@@ -197,6 +198,11 @@ def _concat(engine: _Engine, value: tuple[Found, ...] | list[Found]) -> str:
     return "".join(texts)
 
 
+def _no_else(engine: _Engine, _value: object) -> object:
+    """Return what a condition without `else` gives where it does not hold; Jinja2's own would be silently false."""
+    return engine.undefined(hint="The condition does not hold, and there is no else.")
+
+
 def _spending(builtin: Builtin) -> Callable[..., JsonValue]:
     def call(engine: _Engine, value: Found, *arguments: Found, **named: Found) -> JsonValue:
         result = apply(builtin, value, arguments, named)
@@ -208,7 +214,10 @@ def _spending(builtin: Builtin) -> Callable[..., JsonValue]:
 
 _TEMPLATE_FILTERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {name: _spending(builtin) for name, builtin in FILTERS.items()}
-    | {_EACH: pass_environment(_each), _MADE: pass_environment(_made), _CONCAT: pass_environment(_concat)}
+    | {
+        name: pass_environment(function)
+        for name, function in ((_EACH, _each), (_MADE, _made), (_CONCAT, _concat), (_NO_ELSE, _no_else))
+    }
 )
 _TEMPLATE_TESTS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {name: _spending(builtin) for name, builtin in TESTS.items()}
@@ -230,6 +239,8 @@ class _Guard(NodeTransformer):
             return self._through(_CONCAT, nodes.List(node.nodes, lineno=node.lineno))
         elif isinstance(node, (nodes.List, nodes.Dict)) or (isinstance(node, nodes.Tuple) and node.ctx != "store"):
             return self._through(_MADE, node)
+        elif isinstance(node, nodes.CondExpr) and node.expr2 is None:
+            node.expr2 = self._through(_NO_ELSE, nodes.Const(None, lineno=node.lineno))
         return node
 
 
@@ -252,7 +263,7 @@ def prepare(source: str, path: str) -> Prepared:
             _check_chain(chain, line)
         return Prepared(_compile(engine, tree, path), includes, chains)
     except TemplateSyntaxError as error:
-        problem = EvaluationError("template-syntax", f"{error.message}.")
+        problem = EvaluationError("template-syntax", f"{str(error.message).rstrip('.')}.")
         raise TemplateFailureError(problem, path, error.lineno) from error
     except EvaluationError as error:
         raise TemplateFailureError(error, path, error.line or 1) from error

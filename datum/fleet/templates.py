@@ -5,13 +5,14 @@ A template is UTF-8 with one kind of line end. It may include what lies in `temp
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from attrs import define, field
 
 from datum.diagnostics import SourceLocation
 from datum.fleet.expressions import Scope
-from datum.fleet.expressions.names import Chain
+from datum.fleet.expressions.evaluation import resolve_machine
+from datum.fleet.expressions.names import Chain, resolve
 from datum.fleet.expressions.problems import EvaluationError, Missing
 from datum.model.json import JsonValue, digest, freeze
 from datum.model.manifest import Late
@@ -145,20 +146,19 @@ class _Closure:
         try:
             return render(self.prepared, path, scope)
         except TemplateFailureError as failure:
-            self._name_machine(failure, machine)
+            failure.problem = self._named(failure, scope, machine)
             raise self._failed(failure) from None
 
-    def _name_machine(self, failure: "TemplateFailureError", machine: Machine | None) -> None:
-        """Say that it is the machine that lacks a value, if that is what failed."""
-        from datum.fleet.expressions.evaluation import resolve_machine
-
-        if machine is None or failure.problem.code != "undefined-name":
-            return
+    def _named(self, failure: "TemplateFailureError", scope: Scope, machine: Machine | None) -> EvaluationError:
+        """Return the problem with the whole name in it: while rendering, only the last key of a name is known."""
+        said = _words(failure.problem).removeprefix("The value")
         for chain, path, line in self._chains():
-            if chain[0] == "machine" and (path, line) == (failure.path, failure.line):
-                value = resolve_machine(machine, chain)
-                if isinstance(value, Missing):
-                    failure.problem = value.problem()
+            if failure.problem.code == "undefined-name" and (path, line) == (failure.path, failure.line):
+                found = resolve(scope, chain)
+                if isinstance(found, Missing) and _words(found.problem()).endswith(said):
+                    late = resolve_machine(machine, chain) if machine and chain[0] == "machine" else found
+                    return cast("Missing", late).problem()
+        return failure.problem
 
     def _chains(self) -> list[tuple[Chain, str, int]]:
         return [(chain, path, line) for path, found in self.prepared.items() for chain, line in found.chains]
@@ -170,3 +170,7 @@ class _Closure:
         is_elsewhere = self.origin is not None and self.origin != place
         related = (("template used here", self.origin),) if self.origin is not None and is_elsewhere else ()
         return problem.at(place, related)
+
+
+def _words(problem: EvaluationError) -> str:
+    return f"{problem.detail} {problem.hint}".strip()

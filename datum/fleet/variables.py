@@ -15,6 +15,7 @@ from datum.fleet.values import Placed, Table, Value, plain_value
 from datum.model.json import JsonValue
 from datum.model.manifest import Late
 
+_WEAKEST: Final = -1
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -33,13 +34,10 @@ def as_variables(node: MapNode, findings: Findings) -> Table:
 
 def merge_variables(sources: Iterable[tuple[int, str, Table]], findings: Findings) -> Mapping[str, Placed]:
     """Merge the variables of several files, strongest first; nothing is evaluated."""
-    says = [Said(rank, layer, table, SourceLocation("")) for rank, layer, table in sources]
-    if not says:
-        return {}
-    merged = merge_says(says, "var", findings.add).value
-    if not isinstance(merged, Table):
-        raise TypeError("maps merge to a map")
-    return merged.items
+    nowhere = SourceLocation("")
+    says = [Said(rank, layer, table, nowhere) for rank, layer, table in sources]
+    merged = merge_says([*says, Said(_WEAKEST, "", Table({}), nowhere)], "var", findings.add).value
+    return merged.items if isinstance(merged, Table) else {}
 
 
 class Variables(Mapping[str, JsonValue]):
@@ -126,9 +124,7 @@ def _evaluated(placed: Placed, evaluator: Evaluator) -> JsonValue:
     value, location = placed
     if isinstance(value, Table):
         return MappingProxyType({key: _evaluated(entry, evaluator) for key, entry in value.items.items()})
-    if not isinstance(value, (Scalar, ListNode)):
-        return None
-    found = evaluator.value(value)
+    found = evaluator.value(value) if isinstance(value, (Scalar, ListNode)) else value
     if isinstance(found, Late):
         evaluator.refuse_late(location)
         return None

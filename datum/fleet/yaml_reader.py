@@ -152,6 +152,8 @@ def explain(error: YAMLError, text: str, file: str) -> Diagnostic:
     if text[mark.index : mark.index + 1] == "\t" or " tab " in what:
         detail = "YAML is indented by spaces; a tab may stand inside of a text only."
         return _problem("yaml-tab", location, detail, "Replace the tab by spaces.")
+    if "nesting depth" in what:
+        return _problem("yaml-too-deep", location, f"More than {DEPTH_LIMIT} levels are not read.")
     detail = f"The parser says: {context}, {what}." if context else f"The parser says: {what}."
     lines = re.split(r"\r\n|\r|\n", text)
     hint = ""
@@ -199,8 +201,7 @@ class _Composer:
         start = self._next()
         if isinstance(start, StreamEndEvent):
             return None
-        if isinstance(start, DocumentStartEvent):
-            self._check_directives(start)
+        self._check_directives(cast("DocumentStartEvent", start))
         node = self._node(self._next(), 0)
         self._next()
         more = self._next()

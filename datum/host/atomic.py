@@ -4,7 +4,6 @@ A candidate is an unnamed file, complete and synced before it gets a name; the n
 """
 
 import contextlib
-import ctypes
 import errno
 import os
 import stat
@@ -153,6 +152,8 @@ def exchange(place: Place, candidate: Candidate) -> bool:
     Raises:
         OSError: it failed for another reason.
     """
+    import ctypes
+
     folder = place.folder.fd
     libc = ctypes.CDLL(None, use_errno=True)
     with acting_as(place.actor):

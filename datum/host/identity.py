@@ -1,8 +1,7 @@
 """Doing the work of one moment as another user: the file system uid and gid of this thread (setfsuid(2))."""
 
 import contextlib
-import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from attrs import frozen
 
@@ -30,18 +29,19 @@ def acting_as(actor: Actor | None) -> Iterator[None]:
     if actor is None:
         yield
         return
+    # Only where a user's directory is written: it costs milliseconds.
+    import ctypes
+
     libc = ctypes.CDLL(None)
-    gid_before = libc.setfsgid(ctypes.c_uint32(actor.gid))
-    uid_before = libc.setfsuid(ctypes.c_uint32(actor.uid))
+    unsigned = ctypes.c_uint32
+    gid_before = libc.setfsgid(unsigned(actor.gid))
+    uid_before = libc.setfsuid(unsigned(actor.uid))
     try:
         # setfsuid tells no failure; asking with -1 tells what is.
-        if _is_now(libc.setfsuid) != actor.uid or _is_now(libc.setfsgid) != actor.gid:
+        ask = unsigned(0xFFFFFFFF)
+        if (libc.setfsuid(ask), libc.setfsgid(ask)) != (actor.uid, actor.gid):
             raise unsafe_path(f"This process cannot act as uid {actor.uid} in that user's directory.")
         yield
     finally:
-        libc.setfsuid(ctypes.c_uint32(uid_before))
-        libc.setfsgid(ctypes.c_uint32(gid_before))
-
-
-def _is_now(call: Callable[[ctypes.c_uint32], int]) -> int:
-    return int(call(ctypes.c_uint32(0xFFFFFFFF))) & 0xFFFFFFFF
+        libc.setfsuid(unsigned(uid_before))
+        libc.setfsgid(unsigned(gid_before))

@@ -5,7 +5,7 @@ in the same change.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -49,6 +49,8 @@ _Value = TypeVar("_Value")
 _SAFE = 2**53 - 1
 _SURROGATES: Final[tuple[Literal["Cs"]]] = ("Cs",)
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?"
+# No field of a schema has such a name.
+_OTHER_NAMES = st.from_regex(r"other-[a-z]{1,6}", fullmatch=True)
 _WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20)
 
 resource_types = st.from_regex(r"[a-z][a-z0-9_]{0,10}", fullmatch=True)
@@ -355,15 +357,21 @@ def _value_of(kind: str, about: JsonObject) -> st.SearchStrategy[AttributeValue]
         case "array":
             items = about.get("items")
             inner = _value_for(items) if isinstance(items, Mapping) else json_values
-            return st.lists(inner, min_size=_number(about, "minItems") or 0, max_size=5).map(_as_attribute)
+            return _as_value(st.lists(inner, min_size=_number(about, "minItems") or 0, max_size=5))
         case "object":
-            items = about.get("additionalProperties")
-            inner = _value_for(items) if isinstance(items, Mapping) else json_values
-            return st.dictionaries(_WORDS, inner, max_size=4).map(_as_attribute) | attributes_for(about).map(
-                _as_attribute
-            )
+            return _as_value(_object_for(about))
         case _:
             return st.none()
+
+
+def _object_for(about: JsonObject) -> st.SearchStrategy[Mapping[str, AttributeValue]]:
+    named = attributes_for(about)
+    others = about.get("additionalProperties")
+    if others is False:
+        return named
+    inner = _value_for(others) if isinstance(others, Mapping) else json_values
+    # What is named keeps to its own schema.
+    return st.builds(lambda loose, fixed: {**loose, **fixed}, st.dictionaries(_OTHER_NAMES, inner, max_size=4), named)
 
 
 def _text_for(about: JsonObject) -> st.SearchStrategy[AttributeValue]:
@@ -381,5 +389,6 @@ def _number(about: JsonObject, key: str) -> int | None:
     return value if isinstance(value, int) else None
 
 
-def _as_attribute(value: object) -> AttributeValue:
-    return value  # type: ignore[return-value]  # built of JSON values only
+def _as_value(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[AttributeValue]:
+    """Say that a strategy makes attributes: it is built of such, which the type of a nested list cannot tell."""
+    return strategy

@@ -136,7 +136,7 @@ def _check_one(node: nodes.Node, allowed: tuple[type[nodes.Node], ...], depth: i
 
 def _refuse(node: nodes.Node) -> None:
     if isinstance(node, nodes.Call):
-        hint = "Use a filter: ${var.map | items}, ${var.list | join(', ')}."
+        hint = "Use a filter: var.map | items, var.list | join(', ')."
         raise EvaluationError("expression-syntax", "Expressions call nothing.", hint)
     raise EvaluationError("expression-syntax", f"'{type(node).__name__.lower()}' is not used here.")
 

@@ -87,7 +87,7 @@ def lookup(value: Found, key: JsonValue, chain: Chain = ()) -> Found:
     """
     if isinstance(value, Missing):
         return value
-    before = dotted(chain) if chain else "the value"
+    before = dotted(chain) if chain else "The value"
     is_position = isinstance(key, int) and not isinstance(key, bool)
     if isinstance(value, Mapping):
         return _entry(value, key, before)

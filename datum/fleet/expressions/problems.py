@@ -1,6 +1,6 @@
 """What can be wrong with an expression, and names that have no value. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -29,6 +29,16 @@ SUMMARIES: Final = MappingProxyType(
 )
 
 _LISTED: Final = 20
+
+# The first that fits.
+_KINDS: Final = (
+    (bool, "true or false"),
+    (int, "an integer"),
+    (float, "a number"),
+    (str, "a string"),
+    (Mapping, "a map"),
+    (Sequence, "a list"),
+)
 
 
 class ExpressionError(Exception):
@@ -111,10 +121,9 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
 def kind_of(value: object) -> str:
     """Return what a person calls the kind of a value."""
-    names = ((bool, "true or false"), (int, "an integer"), (float, "a number"), (str, "a string"), (Mapping, "a map"))
     if value is None:
         return "null"
-    return next((name for kind, name in names if isinstance(value, kind)), "a list")
+    return next((name for kind, name in _KINDS if isinstance(value, kind)), "no value of a manifest")
 
 
 def text_of(value: JsonValue) -> str:

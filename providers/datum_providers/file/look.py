@@ -29,10 +29,8 @@ class Accounts:
 
     def number(self, account: str) -> int | None:
         """Return the id of a name, or of its digits; None when the host has no such name."""
-        if is_number(account):
-            return int(account)
         if account not in self._numbers:
-            self._numbers[account] = self.number_of(account)
+            self._numbers[account] = int(account) if is_number(account) else self.number_of(account)
         return self._numbers[account]
 
     def spelling(self, number: int, wanted: str | None) -> str:

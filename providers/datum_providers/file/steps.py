@@ -78,23 +78,23 @@ def _residue(observed: Present | Absent) -> tuple[Change, ...]:
 def _room(desired: DesiredFile, observed: Present | Absent, kind: str | None) -> list[Need]:
     needs = []
     if desired.content is None:
-        detail = f"no content is declared, so {desired.path} cannot be made; declare content, source or template"
+        detail = f"No content is declared, so {desired.path} cannot be made; declare content, source or template."
         needs.append(Need(Target("content", desired.path), detail))
     if kind == FileKind.DIRECTORY.value:
-        detail = f"a directory stands at {desired.path}, and a file does not take its place; move it away"
+        detail = f"A directory stands at {desired.path}, and a file does not take its place; move it away."
         needs.append(Need(Target("free_path", desired.path), detail))
     missing = observed.fields.get("missing_parent")
     if isinstance(missing, str):
-        needs.append(Need(Target("path", parents(desired.path)[0]), f"there is no directory {missing}"))
+        needs.append(Need(Target("path", parents(desired.path)[0]), f"There is no directory {missing}."))
     return needs
 
 
 def _accounts(desired: DesiredFile, observed: Present | Absent) -> list[Need]:
     needs = []
     if desired.owner is not None and observed.fields.get("owner_known") is False:
-        needs.append(Need(Target("user", desired.owner), f"the user {desired.owner} does not exist"))
+        needs.append(Need(Target("user", desired.owner), f"The user {desired.owner} does not exist."))
     if desired.group is not None and observed.fields.get("group_known") is False:
-        needs.append(Need(Target("group", desired.group), f"the group {desired.group} does not exist"))
+        needs.append(Need(Target("group", desired.group), f"The group {desired.group} does not exist."))
     return needs
 
 

@@ -76,6 +76,7 @@ def test_what_is_planned(case: FileCase) -> None:
     about = case.data["step"]
     assert (step.operation, step.changes) == (expected.operation, expected.changes)
     assert [str(need.target) for need in step.needs] == about.get("needs", [])
+    assert all(need.detail.endswith(".") for need in step.needs)
     assert sorted(PROVIDER.hazards(desired_of(case), step)) == case.data.get("hazards", [])
     if "texts" in about:
         texts = [[change.before_text, change.after_text] for change in step.changes if change.name == "content"]

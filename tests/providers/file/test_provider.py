@@ -127,7 +127,7 @@ def test_a_missing_directory_is_named_as_the_host_names_it() -> None:
     step = PROVIDER.plan(DesiredFile("/srv/a/b/c", CONTENT), Absent({"missing_parent": "/srv/a"}))
     assert step is not None
     assert [(str(need.target), need.detail) for need in step.needs] == [
-        ("path /srv/a/b", "there is no directory /srv/a")
+        ("path /srv/a/b", "There is no directory /srv/a.")
     ]
 
 

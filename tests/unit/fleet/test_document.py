@@ -2,8 +2,8 @@
 
 import pytest
 
-from datum.fleet.resolve import resolve_manifest
 from datum.errors import FleetError
+from datum.fleet.resolve import resolve_manifest
 from datum.model.identity import HostName
 from datum.testing.trees import Executable, Gitlink, Symlink, TreeFile
 from tests.unit.fleet.support import HEADER, HOST, PROVIDERS, diagnostics, errors, host_errors, memory_tree, resolve
@@ -35,6 +35,10 @@ def test_layers_stand_in_host_files_only() -> None:
 
 def test_null_sections_are_as_if_never_said() -> None:
     assert not resolve({"hosts/web1.yaml": "resources:\nlayers:\nvariables:\nexpect:\n"}).resources
+
+
+def test_null_file_is_an_empty_one() -> None:
+    assert not resolve({"hosts/web1.yaml": "null"}).resources
 
 
 def test_reference_below_a_misspelt_section_is_no_second_error() -> None:
@@ -81,7 +85,9 @@ def test_duplicate_keys_are_said() -> None:
 
 
 def test_another_format_or_agent_ends_it() -> None:
-    assert errors({"fleet.yaml": HEADER.replace("datum: 1", "datum: 2")}) == [("format-not-supported", "fleet.yaml:1:8")]
+    assert errors({"fleet.yaml": HEADER.replace("datum: 1", "datum: 2")}) == [
+        ("format-not-supported", "fleet.yaml:1:8")
+    ]
     assert errors({"fleet.yaml": HEADER + "agent: '>=9'"}) == [("agent-out-of-range", "fleet.yaml:4:8")]
 
 

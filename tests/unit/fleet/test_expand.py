@@ -56,6 +56,7 @@ def test_for_each_null_is_as_if_never_said() -> None:
         ("'thing:${each.key}': {for_each: [a, a]}", "bad-value"),
         ("'thing:${each.key}': {for_each: '${machine.cpus}'}", "late-not-here"),
         ("'thing:${machine.arch}': {}", "late-not-here"),
+        ("'thing:${each.key} ${machine.arch}': {for_each: [a]}", "late-not-here"),
         ("'${var.type}:a': {}", "bad-resource-id"),
         ("'thing${var.x}': {}", "bad-resource-id"),
         ("'fish:${host.name}': {}", "unknown-resource-type"),
@@ -120,7 +121,7 @@ def test_errors_have_their_place_and_resource() -> None:
 def test_when_switches_one_declaration_off() -> None:
     files = layered(
         "resources: {thing:a: {text: a}}",
-        'resources: {thing:a: {text: b, when: "${host.name == \'db1\'}"}}',
+        "resources: {thing:a: {text: b, when: \"${host.name == 'db1'}\"}}",
     )
     found = only(resolve(files))
     assert found.attributes["text"] == "a"
@@ -149,7 +150,7 @@ def test_entry_that_is_off_is_no_duplicate() -> None:
 
 
 def test_expression_has_the_type_of_its_value() -> None:
-    text = 'variables: {num: 5, m: {k: {j: x}}, l: [a]}\nresources:\n  thing:a: {number: "${var.num}", any: "${var.m}"}\n'
+    text = 'variables: {num: 5, m: {k: {j: x}}}\nresources:\n  thing:a: {number: "${var.num}", any: "${var.m}"}\n'
     assert only(resolve_host(text)).attributes == {"number": 5, "any": {"k": {"j": "x"}}}
 
 

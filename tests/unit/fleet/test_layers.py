@@ -2,9 +2,9 @@
 
 import pytest
 
+from datum.diagnostics import SourceLocation
 from datum.errors import HostNotInFleetError
 from datum.fleet.layers import Pattern
-from datum.diagnostics import SourceLocation
 from datum.model.identity import HostName
 from datum.testing.trees import TreeFile
 from tests.unit.fleet.support import HEADER, HOST, diagnostics, errors, host_errors, layered, only, resolve
@@ -109,7 +109,7 @@ def test_only_what_the_host_needs_is_read() -> None:
         "layers/role/web.yaml": "\t",
         "layers/other/default.yaml": "a: b: c",
     }
-    assert only(resolve(files))
+    assert len(resolve(files).resources) == 1
 
 
 def test_pattern_gives_members_to_names_without_a_file() -> None:
@@ -133,12 +133,12 @@ def test_patterns_that_differ_conflict() -> None:
 
 def test_patterns_that_agree_do_not_conflict() -> None:
     files = _patterns("patterns:\n- {match: 'w*', layers: {role: web}}\n- {match: '*1', layers: {role: [web]}}\n")
-    assert only(resolve(files, HostName("w1")))
+    assert len(resolve(files, HostName("w1")).resources) == 1
 
 
 def test_pattern_without_layers_declares_a_host_with_defaults() -> None:
     files = _patterns("patterns:\n- {match: 'w*'}\n", **{"layers/base/default.yaml": _text("a")})
-    assert only(resolve(files, HostName("w1")))
+    assert len(resolve(files, HostName("w1")).resources) == 1
 
 
 def test_host_that_nothing_declares_is_an_error_of_its_own() -> None:

@@ -112,6 +112,11 @@ def test_one_rank_cannot_name_and_take_out_a_reference() -> None:
     assert errors(files) == [("conflict", "layers/role/x.yaml:2:24")]
 
 
+def test_taking_out_what_nobody_names_changes_nothing() -> None:
+    found = only(resolve(layered(_thing("without: {requires: [thing:b]}"), _thing("text: a"))))
+    assert (found.requires, set(found.origins)) == ((), {"text"})
+
+
 def test_null_empties_a_reference_list() -> None:
     files = layered(_thing("requires: [thing:b]") + "  thing:b: {}\n", _thing("requires: null"))
     assert resolve(files).by_id[_A].requires == ()
@@ -214,6 +219,6 @@ def test_every_field_knows_who_said_it_and_whom_it_overrode() -> None:
 
 def test_late_values_of_one_rank_agree_when_they_are_equal() -> None:
     late = 'any: "${machine.cpus}"'
-    assert only(resolve(layered("", x=_thing(late), y=_thing(late))))
+    assert len(resolve(layered("", x=_thing(late), y=_thing(late))).resources) == 1
     other = 'any: "${machine.memory_mib}"'
     assert [code for code, _ in errors(layered("", x=_thing(late), y=_thing(other)))] == ["conflict"]

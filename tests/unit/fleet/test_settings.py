@@ -29,7 +29,7 @@ def test_everything_can_be_said() -> None:
     )
     assert found.expect.values == {"os": "debian-12", "arch": "amd64", "machine_id": "0123"}
     assert found.expect.warn == {"os", "arch"}
-    assert str(found.expect.location) == "hosts/web1.yaml:1:29"
+    assert str(found.expect.location) == "hosts/web1.yaml:1:14"
     assert found.limits == Limits(3, 40, Revision(_SHA))
     assert found.enforcement is Enforcement.HOLD
     assert found.on_observation_failure is OnObservationFailure.CONTINUE

@@ -1,10 +1,10 @@
 """Variables are merged first and evaluated late."""
 
+from datum.diagnostics import SourceLocation
 from datum.fleet.findings import Findings
 from datum.fleet.nodes import Scalar
 from datum.fleet.values import Placed
 from datum.fleet.variables import Variables
-from datum.diagnostics import SourceLocation
 from tests.unit.fleet.support import diagnostics, errors, host_errors, layered, only, resolve, resolve_host
 
 
@@ -74,6 +74,10 @@ def test_variable_cannot_name_the_machine() -> None:
 
 def test_variables_are_a_map() -> None:
     assert host_errors("variables: [a]") == [("wrong-type", "1:12")]
+
+
+def test_variable_sees_one_that_comes_later() -> None:
+    assert resolve_host('variables: {a: "${var.b}", b: 1}').variables == {"a": 1, "b": 1}
 
 
 def test_unset_variables_are_none() -> None:

@@ -35,6 +35,7 @@ ODD_SCHEMA: JsonObject = {
         "many": {"type": "array"},
         "map": {"type": "object", "additionalProperties": {"type": "integer"}},
         "loose": {"type": "object"},
+        "closed": {"type": "object", "properties": {"x": {"type": "boolean"}}, "additionalProperties": False},
         "nested": {
             "type": "object",
             "properties": {"x": {"type": "boolean"}, "y": True},

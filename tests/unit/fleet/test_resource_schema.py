@@ -1,0 +1,84 @@
+"""What is known of resource types."""
+
+import pytest
+
+from datum.diagnostics import SourceLocation
+from datum.errors import ProviderContractError
+from datum.fleet.resource_schema import ResourceTypes, expected
+from datum.fleet.values import Placed
+from datum.model.identity import ResourceId
+from datum.model.json import JsonObject, JsonValue
+from tests.unit.fleet.support import PROVIDERS, ThingProvider
+
+_PLACE = SourceLocation("f", 1, 1)
+_DEEPER = SourceLocation("f", 2, 2)
+
+
+def _explain(schema: JsonObject, attributes: dict[str, JsonValue]) -> list[tuple[str, str, str]]:
+    class Provider(ThingProvider):
+        pass
+
+    Provider.schema = schema
+    found = ResourceTypes({"thing": Provider()}).get("thing")
+    assert found is not None
+    fields = {name: Placed(None, _DEEPER) for name in attributes}
+    wrong = found.explain(ResourceId("thing", "a"), fields, attributes, _PLACE)
+    return [(name, one.code, one.detail) for name, one in wrong]
+
+
+@pytest.mark.parametrize(
+    ("schema", "words"),
+    [
+        ({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]}, "The resource needs at least one of a, b."),
+        ({"required": ["a", "b"]}, "The resource needs a, b."),
+        ({"type": "array"}, "The resource is a map, and a list is wanted."),
+        ({"minProperties": 3}, "The resource is not allowed: {'x': 1} does not have enough properties."),
+        ({"properties": {"x": {"enum": ["a"]}}}, "'x' is one of a, not 1."),
+        ({"properties": {"x": {"oneOf": [{"type": "null"}]}}}, "'x' is not allowed: 1 is not valid under any"),
+    ],
+)
+def test_errors_of_schemas_are_worded(schema: JsonObject, words: str) -> None:
+    (detail,) = {detail for _, _, detail in _explain(schema, {"x": 1})}
+    assert detail.startswith(words)
+
+
+def test_types_are_looked_at_once() -> None:
+    types = ResourceTypes(PROVIDERS)
+    assert types.get("thing") is types.get("thing")
+    assert types.get("fish") is None
+
+
+def test_unknown_type_has_a_suggestion_and_the_list() -> None:
+    resource, wrong = ResourceTypes(PROVIDERS).identify("thin:a", _PLACE)
+    assert resource is None
+    assert wrong is not None
+    assert (wrong.code, wrong.hint) == ("unknown-resource-type", "Did you mean 'thing'?")
+    assert "strict, thing" in wrong.detail
+
+
+def test_another_spelling_gives_the_right_one() -> None:
+    resource, wrong = ResourceTypes(PROVIDERS).identify("thing:A", _PLACE)
+    assert resource == ResourceId("thing", "a")
+    assert wrong is not None
+    assert (wrong.code, wrong.hint, wrong.resource) == ("name-not-normal", "Write thing:a", "thing:A")
+
+
+def test_name_that_is_none_has_the_providers_words() -> None:
+    resource, wrong = ResourceTypes(PROVIDERS).identify("thing:a b", _PLACE)
+    assert resource == ResourceId("thing", "a b")
+    assert wrong is not None
+    assert (wrong.code, wrong.hint) == ("bad-name", "Use -")
+    assert "a name has no spaces" in wrong.detail
+
+
+def test_provider_that_raises_is_named() -> None:
+    class Broken(ThingProvider):
+        def normal_name(self, name: str) -> str:
+            raise RuntimeError("oops")
+
+    with pytest.raises(ProviderContractError, match=r"RuntimeError: oops\. This is a bug in the provider of thing"):
+        ResourceTypes({"thing": Broken()}).identify("thing:a", _PLACE)
+
+
+def test_kinds_have_names() -> None:
+    assert expected(("null", "integer", "other")) == "null or an integer or other"
