@@ -13,7 +13,7 @@ from typing import Final
 from attrs import frozen
 
 from datum.diagnostics import Diagnostic
-from datum.errors import UsageError
+from datum.errors import ExitCode, UsageError
 from datum.model.json import JsonValue
 from datum.model.report import PassReport
 from datum.model.result import PassOutcome
@@ -73,7 +73,7 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
 
 def is_quiet(report: PassReport) -> bool:
     """Whether the pass had nothing to do and left nothing."""
-    return report.outcome is PassOutcome.CONVERGED and not report.resources
+    return report.outcome is PassOutcome.CONVERGED and not report.resources and report.exit_code == ExitCode.OK
 
 
 def shorten(report: PassReport) -> str:

@@ -126,7 +126,11 @@ class Source:
             f"Offered: {revision.short} '{theirs.subject}' by {theirs.committer}, {theirs.committed_at}. "
             f"Accepted: {accepted.short} '{ours.subject}' by {ours.committer}, {ours.committed_at}."
         )
-        return detail, f"datum accept {revision.commit} --rewind --reason TEXT"
+        hint = (
+            f"put the branch back onto {accepted.short} or a descendant of it; accepting a rewind on the host is not "
+            "in this version"
+        )
+        return detail, hint
 
     def _refusal(self, revision: Revision, code: str, detail: str, hint: str) -> Diagnostic:
         enforced = self.pointer.enforced

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from datum.diagnostics import SourceLocation
 from datum.fleet.common import COMMON_SHAPES
@@ -120,7 +120,7 @@ class Assembly:
             try:
                 sample = sample_value(value) if isinstance(value, Late) else None
             except ExpressionError as error:
-                self.findings.add(error.diagnostic, merged.id)
+                self.findings.add(evolve(error.diagnostic, location=location), merged.id)
                 continue
             types = schema.shapes[name].types
             if types and not any(_is_a(sample, kind) for kind in types):

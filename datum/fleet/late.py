@@ -79,11 +79,19 @@ def substitute(
             for name, value in late.items():
                 attributes[name], wrong = _value(value, tree, machine)
                 if wrong is not None:
-                    failed.setdefault(resource.id, evolve(wrong, resource=str(resource.id)))
+                    failed.setdefault(resource.id, _at(wrong, resource, name))
             resources.append(evolve(resource, attributes=MappingProxyType(attributes)))
         else:
             resources.append(resource)
     return (evolve(manifest, resources=tuple(resources)) if is_changed else manifest), MappingProxyType(failed)
+
+
+def _at(wrong: Diagnostic, resource: Resource, name: str) -> Diagnostic:
+    """Return the diagnostic with its resource, and with the place of the field unless it knows a better one."""
+    place = wrong.location
+    if (place is None or not place.line) and name in resource.origins:
+        place = resource.origins[name].winner.location
+    return evolve(wrong, resource=str(resource.id), location=place)
 
 
 def _value(late: Late, tree: SourceTree, machine: Machine) -> tuple[AttributeValue, Diagnostic | None]:

@@ -6,7 +6,7 @@ and size are bounded. What a scalar without quotes means stands in `plain_scalar
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import MappingProxyType
 from typing import Final, TypeAlias, cast
 
@@ -39,6 +39,7 @@ ALIAS_LIMIT: Final = 100_000
 _UNPRINTABLE: Final = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
+_TAB: Final = re.compile(r"#[^\r\n]*|\t")
 _OPEN_EXPRESSION: Final = re.compile(r"\$\{")
 
 SUMMARIES: Final = MappingProxyType(
@@ -107,7 +108,21 @@ def _read(data: bytes, file: str) -> tuple[Node | None, tuple[Diagnostic, ...]]:
         raise _UnreadableError(*composer.diagnostics, explain(error, text, file)) from error
     except _UnreadableError as error:
         raise _UnreadableError(*composer.diagnostics, *error.diagnostics) from error
+    if "\t" in text:
+        composer.diagnostics.extend(_tabs(text, composer.spans, file))
     return node, tuple(composer.diagnostics)
+
+
+def _tabs(text: str, spans: list[tuple[int, int]], file: str) -> Iterator[Diagnostic]:
+    """Find tabs between values: readers disagree about them, and people do not see them. Comments may hold them."""
+    end = 0
+    for start, after in (*spans, (len(text), len(text))):
+        for match in _TAB.finditer(text, end, start):
+            if match[0] == "\t":
+                detail = "Spaces only may stand between values, and before them."
+                place = _place_after(text[: match.start()], file)
+                yield _problem("yaml-tab", place, detail, "Replace the tab by spaces.")
+        end = after
 
 
 def _decode(data: bytes, file: str) -> str:
@@ -180,6 +195,8 @@ class _Composer:
 
     def __init__(self, get_event: Callable[[], Event | None], file: str) -> None:
         self.diagnostics: list[Diagnostic] = []
+        # Where scalars start and end, counted in characters.
+        self.spans: list[tuple[int, int]] = []
         self._get_event = get_event
         self._file = file
         # None while the anchored node is being read.
@@ -258,6 +275,7 @@ class _Composer:
 
     def _scalar(self, event: ScalarEvent) -> Scalar:
         text = event.value
+        self.spans.append((cast("Mark", event.start_mark).index, cast("Mark", event.end_mark).index))
         if event.style:
             return Scalar(text, text, self._place(event))
         value, ambiguity = read_plain(text)

@@ -19,7 +19,7 @@ from datum.fleet.nodes import ListNode, MapNode, Node, Scalar, plain
 from datum.fleet.yaml_reader import read_yaml
 from datum.model.json import thaw
 
-# Our rules that YAML 1.2 does not have; `yaml-syntax` and `yaml-tab` are the parser's own word.
+# Our rules that YAML 1.2 does not have.
 STRICTER: Final = frozenset(
     {
         "yaml-alias",
@@ -29,21 +29,32 @@ STRICTER: Final = frozenset(
         "yaml-duplicate-key",
         "yaml-key-not-string",
         "yaml-merge-key",
+        "yaml-tab",
         "yaml-tag",
     }
 )
 
+# Without `=`: ruamel.yaml fails on it, though YAML 1.2 has it as text.
 _PLAIN: Final = st.sampled_from(
     [
         *("0", "7", "-3", "+4", "0644", "0o644", "0x1f", "0b11", "1_000", "12:30", "1:2:3", "1.5", "-0.5", "1.", ".5"),
         *("1e3", "1.5e+3", ".inf", "-.inf", ".nan", "2024-01-01", "2024-1-1", "2024-01-01T10:00:00Z", "1.10", "1.2.3"),
-        *("10.0.0.5", "true", "false", "True", "yes", "No", "on", "off", "y", "n", "null", "Null", "~", "=", "00"),
+        *("10.0.0.5", "true", "false", "True", "yes", "No", "on", "off", "y", "n", "null", "Null", "~", "00"),
         *("a", "b c", "it's", "x:y", "directory:/etc/app", "a#b", "é", "-x", "a-b", "http://x/y", "$x", "%", "?x", ":x"),
         *("a\tb", "a  b", "a'b", 'a"b', "a[b", "a{b", "a,b", "a]", "\\n", "99999999999999999999", "/", "<<x", "->", "😀"),
     ]
 )
 _TEXT: Final = st.text(st.sampled_from("ab'\"\\ \t\n#:-[]{},&*!|>%@`~é😀0$"), max_size=8)
-_KEY_WORD: Final = st.sampled_from(["k", "key", "a b", "file:/etc/x", "yes", "1", "0644", "é", "<<", "~", "k2", "k3", "k4"])
+_ODD_KEY: Final = st.sampled_from(["yes", "1", "0644", "<<", "~", "k", "on", "'1'", '"<<"'])
+_KEY: Final = st.sampled_from(["k", "key", "a b", "file:/etc/x", "é", "'q r'", '"d"'])
+
+
+@st.composite
+def _key(draw: st.DrawFn, number: int) -> str:
+    if not draw(st.integers(0, 19)):
+        return draw(_ODD_KEY)
+    word = draw(_KEY)
+    return f"{word[:-1]}{number}{word[-1]}" if word[-1] in "'\"" else f"{word}{number}"
 
 
 @st.composite
@@ -52,7 +63,8 @@ def _quoted(draw: st.DrawFn) -> str:
     if draw(st.booleans()):
         return "'" + text.replace("'", "''") + "'"
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}{draw(st.sampled_from(["", "\\n", "\\t", "\\x41", "\\u00e9", "\\0"]))}"'
+    escape = draw(st.sampled_from(["", "\\n", "\\t", "\\x41", "\\u00e9", "\\0"]))
+    return f'"{escaped}{escape}"'
 
 
 @st.composite
@@ -75,14 +87,15 @@ def _flow(draw: st.DrawFn, depth: int = 0) -> str:
     space = draw(st.sampled_from(["", " ", "  "]))
     if kind == "list":
         return f"[{space}{(',' + (space or ' ')).join(items)}{space}]"
-    entries = (f"{draw(_KEY_WORD)}{number}: {item}" for number, item in enumerate(items))
+    entries = (f"{draw(_key(number))}: {item}" for number, item in enumerate(items))
     return f"{{{space}{', '.join(entries)}{space}}}"
 
 
 @st.composite
 def _inline(draw: st.DrawFn, indent: int) -> str:
     """What may follow a key or a dash."""
-    kind = draw(st.sampled_from(["plain", "quoted", "flow", "scalar", "anchor", "alias", "empty"]))
+    kinds = ["plain", "plain", "quoted", "quoted", "flow", "flow", "scalar", "scalar", "anchor", "alias", "empty"]
+    kind = draw(st.sampled_from(kinds))
     if kind == "scalar":
         return draw(_block_scalar(indent))
     if kind == "empty":
@@ -90,7 +103,7 @@ def _inline(draw: st.DrawFn, indent: int) -> str:
     if kind == "alias":
         return "*one"
     text = draw(_PLAIN if kind in {"plain", "anchor"} else _quoted() if kind == "quoted" else _flow())
-    comment = draw(st.sampled_from(["", "", " # comment", " #", "\t# tab"]))
+    comment = draw(st.sampled_from([*[""] * 9, *[" # comment\ttab"] * 9, " #", "\t# tab"]))
     return f"{'&one ' if kind == 'anchor' else ''}{text}{comment}"
 
 
@@ -100,11 +113,11 @@ def _block(draw: st.DrawFn, indent: int = 0) -> str:
     is_list = draw(st.booleans())
     lines = []
     for number in range(draw(st.integers(1, 3))):
-        head = "-" if is_list else f"{draw(_KEY_WORD)}{draw(st.sampled_from(['', str(number), str(number)]))}:"
+        head = "-" if is_list else f"{draw(_key(number))}:"
         if indent < 4 and draw(st.integers(0, 3)) == 0:
             lines.append(f"{pad}{head}\n{draw(_block(indent + 2))}")
         else:
-            gap = draw(st.sampled_from([" ", " ", " ", "  ", "\t"]))
+            gap = draw(st.sampled_from([*[" "] * 20, "  ", "\t"]))
             lines.append(f"{pad}{head}{gap}{draw(_inline(indent + 2))}")
         if draw(st.integers(0, 5)) == 0:
             lines.append(draw(st.sampled_from([f"{pad}# comment", "", "  ", "#", "\t"])))
@@ -156,17 +169,18 @@ def compare(data: bytes) -> str:
     node, diagnostics = read_yaml(data, "f.yaml")
     other = theirs(data)
     codes = {found.code for found in diagnostics}
-    if codes & STRICTER:
-        return "stricter"
     if codes:
-        return "both refuse" if other is REFUSED else "refused"
+        if other is REFUSED:
+            return "both refuse"
+        assert codes & STRICTER, f"only we cannot read {data!r}: {diagnostics}"
+        return "stricter"
     assert other is not REFUSED, f"only we read {data!r}"
     assert same(node, other), f"{data!r}: {node and thaw(plain(node))!r} against {other!r}"
     return "equal"
 
 
 @given(texts())
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=3000, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_texts_are_read_as_yaml_1_2_reads_them(data: bytes) -> None:
     compare(data)
 
@@ -184,7 +198,7 @@ def test_texts_are_mostly_read() -> None:
     count()
     total = sum(fates.values())
     assert fates["equal"] > total / 2, fates
-    assert fates["refused"] < total / 10, fates
+    assert fates["stricter"] > total / 20, fates
 
 
 def test_the_readers_of_this_test_can_disagree() -> None:

@@ -125,7 +125,8 @@ def test_late_value_of_the_wrong_type_is_said() -> None:
 
 
 def test_late_value_that_no_machine_has_is_said() -> None:
-    assert len(host_errors('resources: {thing:a: {number: "${machine.cpus + machine.arch}"}}')) == 1
+    found = host_errors('resources: {thing:a: {number: "${machine.cpus + machine.arch}"}}')
+    assert [place for _, place in found] == ["1:31"]
 
 
 def test_other_fields_are_checked_beside_a_late_one() -> None:
