@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from datum.diagnostics import Diagnostic
 from datum.errors import ExitCode, UsageError
@@ -53,7 +53,9 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
     """
     quiet = "quiet" if is_quiet(report) else "loud"
     path = folder / f"{report.id}.{report.outcome}.{quiet}{_SUFFIX}"
-    data = json.dumps(report_to_json(report), ensure_ascii=False, indent=1).encode("utf-8", "surrogateescape")
+    data = json.dumps(report_to_json(without_private(report)), ensure_ascii=False, indent=1).encode(
+        "utf-8", "surrogateescape"
+    )
     try:
         folder.mkdir(mode=0o750, parents=True, exist_ok=True)
         temporary = folder / f".{path.name}.part"
@@ -69,6 +71,18 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
         complain(f"the report cannot be written below {folder} ({error.strerror}); in short: {shorten(report)}")
         return None
     return path
+
+
+def without_private(report: PassReport) -> PassReport:
+    """Return the report without the diffs of files that not everybody may read: a group reads reports."""
+    resources = tuple(
+        evolve(
+            resource,
+            changes=tuple(evolve(change, diff="") if change.is_private else change for change in resource.changes),
+        )
+        for resource in report.resources
+    )
+    return evolve(report, resources=resources)
 
 
 def is_quiet(report: PassReport) -> bool:

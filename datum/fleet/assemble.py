@@ -57,9 +57,9 @@ class Assembly:
                 places |= {reference: found[reference] for reference in references[name]}
         moved = self._moved(merged)
         schema = self.types.get(merged.id.type)
-        if schema is None or not self._is_sound(merged):
+        attributes = {} if merged.is_absent or schema is None else self._attributes(schema, merged, references)
+        if merged.id in self.findings.tainted:
             return None
-        attributes = {} if merged.is_absent else self._attributes(schema, merged, references)
         values = merged.fields
         return Resource(
             merged.id,
@@ -80,9 +80,6 @@ class Assembly:
             tuple(sorted(dropped)),
         )
 
-    def _is_sound(self, merged: Merged) -> bool:
-        return merged.id not in self.findings.tainted
-
     def _attributes(
         self, schema: ResourceSchema, merged: Merged, references: Mapping[str, tuple[ResourceId, ...]]
     ) -> dict[str, AttributeValue]:
@@ -101,20 +98,25 @@ class Assembly:
             if name not in COMMON_SHAPES and found:
                 attributes[name] = tuple(str(reference) for reference in found)
                 plain[name] = [str(reference) for reference in found]
-        if late or not schema.fits(plain):
-            self._explain(schema, merged, own, plain)
-        if schema.contents and self._is_sound(merged):
-            for name in schema.contents.keys() & attributes.keys():
+        wrong = self._explain(schema, merged, own, plain) if late or not schema.fits(plain) else frozenset()
+        if schema.contents:
+            for name in (schema.contents.keys() & attributes.keys()) - wrong:
                 self._content(schema.contents[name], name, merged, attributes)
         return attributes
 
     def _explain(
         self, schema: ResourceSchema, merged: Merged, own: Mapping[str, Placed], plain: Mapping[str, JsonValue]
-    ) -> None:
-        """Note what does not fit the schema; of a late value only its type is looked at."""
+    ) -> frozenset[str]:
+        """Note what does not fit the schema, and return the fields; of a late value only its type is looked at.
+
+        Of a resource that is wrong already nothing is said as a whole: it may only lack what was wrong.
+        """
+        is_whole = merged.id not in self.findings.tainted
+        wrong: set[str] = set()
         late = {name: placed for name, placed in own.items() if isinstance(placed.value, Late)}
         for name, diagnostic in schema.explain(merged.id, own, plain, merged.strongest.location):
-            if name not in late:
+            wrong.add(name)
+            if name not in late and (name or is_whole):
                 self.findings.add(diagnostic, merged.id)
         for name, (value, location) in late.items():
             try:
@@ -127,6 +129,7 @@ class Assembly:
                 detail = f"'{name}' gives {kind_of(sample)} on any machine, and {expected(types)} is wanted."
                 hint = "Put it into a longer string, or use a filter that gives one." if "string" in types else ""
                 self.findings.add(problem("wrong-type", location, detail, hint=hint), merged.id)
+        return frozenset(wrong)
 
     def _content(self, kind: str, name: str, merged: Merged, attributes: dict[str, AttributeValue]) -> None:
         """Replace the path of a file of the repository by its content."""

@@ -113,16 +113,19 @@ def _read(data: bytes, file: str) -> tuple[Node | None, tuple[Diagnostic, ...]]:
     return node, tuple(composer.diagnostics)
 
 
-def _tabs(text: str, spans: list[tuple[int, int]], file: str) -> Iterator[Diagnostic]:
-    """Find tabs between values: readers disagree about them, and people do not see them. Comments may hold them."""
+def _tabs(text: str, spans: list[tuple[int, int, bool]], file: str) -> Iterator[Diagnostic]:
+    """Find tabs outside of quotes, blocks and comments: readers disagree about them, and people do not see them."""
+    found: list[int] = []
     end = 0
-    for start, after in (*spans, (len(text), len(text))):
-        for match in _TAB.finditer(text, end, start):
-            if match[0] == "\t":
-                detail = "Spaces only may stand between values, and before them."
-                place = _place_after(text[: match.start()], file)
-                yield _problem("yaml-tab", place, detail, "Replace the tab by spaces.")
+    for start, after, is_plain in (*spans, (len(text), len(text), True)):
+        found.extend(match.start() for match in _TAB.finditer(text, end, start) if match[0] == "\t")
+        if is_plain:
+            found.extend(place for place in range(start, after) if text[place] == "\t")
         end = after
+    for place in found:
+        detail = "A tab may stand inside of quotes, of a block of text, and of a comment only."
+        hint = "Replace the tab by spaces, or quote the text."
+        yield _problem("yaml-tab", _place_after(text[:place], file), detail, hint)
 
 
 def _decode(data: bytes, file: str) -> str:
@@ -195,8 +198,8 @@ class _Composer:
 
     def __init__(self, get_event: Callable[[], Event | None], file: str) -> None:
         self.diagnostics: list[Diagnostic] = []
-        # Where scalars start and end, counted in characters.
-        self.spans: list[tuple[int, int]] = []
+        # Where each scalar starts and ends, counted in characters, and whether it is plain.
+        self.spans: list[tuple[int, int, bool]] = []
         self._get_event = get_event
         self._file = file
         # None while the anchored node is being read.
@@ -275,7 +278,8 @@ class _Composer:
 
     def _scalar(self, event: ScalarEvent) -> Scalar:
         text = event.value
-        self.spans.append((cast("Mark", event.start_mark).index, cast("Mark", event.end_mark).index))
+        start, end = cast("Mark", event.start_mark).index, cast("Mark", event.end_mark).index
+        self.spans.append((start, end, not event.style))
         if event.style:
             return Scalar(text, text, self._place(event))
         value, ambiguity = read_plain(text)

@@ -102,6 +102,7 @@ class LocalReader:
             links=status.st_nlink,
             is_mount_point=is_mount_point,
             has_residue=bool(residue),
+            identity=_identity(status),
             without=mounts.without(where) if is_mount_point else self._without(folder, mounts),
         )
 
@@ -263,3 +264,10 @@ def _split(path: str) -> tuple[str, str]:
 
 def _missing(path: str) -> HostError:
     return HostError(f"'{path}' does not exist.", code="missing-file")
+
+
+def _identity(status: os.stat_result) -> str:
+    """Name a file that has no other link: seen under two names it is one thing by a bind mount."""
+    if status.st_nlink != 1 or not stat.S_ISREG(status.st_mode):
+        return ""
+    return f"{status.st_dev}/{status.st_ino}"

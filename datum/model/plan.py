@@ -90,6 +90,8 @@ class Change:
     after_text: str | None = field(default=None, eq=False, repr=False)
     # The blob whose text `after_text` would be, when the provider does not hold it.
     after_blob: str = field(default="", eq=False)
+    # The texts are for whoever plans, and are written nowhere: not everybody may read this file.
+    is_private: bool = field(default=False, eq=False)
 
 
 @frozen

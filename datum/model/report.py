@@ -35,6 +35,8 @@ class ChangeReport:
     before: JsonValue
     after: JsonValue
     diff: str = ""
+    # The diff is shown to whoever runs the pass, and not kept with the report.
+    is_private: bool = False
 
 
 @frozen

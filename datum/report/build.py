@@ -104,7 +104,7 @@ def report_change(change: Change) -> ChangeReport:
     """Return a change as it may be shown: a secret never, a text as a diff."""
     if change.sensitive:
         return ChangeReport(change.name, HIDDEN, HIDDEN)
-    return ChangeReport(change.name, change.before, change.after, unified_diff(change))
+    return ChangeReport(change.name, change.before, change.after, unified_diff(change), change.is_private)
 
 
 def unified_diff(change: Change) -> str:

@@ -1,5 +1,6 @@
 """What stands at the path of a file. Reads the host; changes nothing."""
 
+import stat
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -129,10 +130,16 @@ class Look:
         if facts.size > TEXT_LIMIT:
             return EMPTY
         try:
-            return _text_detail(self.reader.read_file(path, limit=TEXT_LIMIT + 1))
+            detail = _text_detail(self.reader.read_file(path, limit=TEXT_LIMIT + 1))
         except HostError:
             # The difference is known without it; only people miss the lines.
             return EMPTY
+        return detail if is_for_all(facts.mode) else {**detail, "private": True}
+
+
+def is_for_all(mode: str) -> bool:
+    """Whether everybody may read a file of this mode."""
+    return bool(int(mode, 8) & stat.S_IROTH)
 
 
 def text_of(data: bytes) -> str | None:

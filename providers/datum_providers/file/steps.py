@@ -2,15 +2,14 @@
 
 from typing import Final
 
-from datum.model.content import Content
 from datum.model.graph import Target
-from datum.model.json import JsonValue
+from datum.model.json import JsonObject, JsonValue
 from datum.model.observation import Absent, NotApplicable, Present, Unobservable
 from datum.model.plan import Change, Need, Operation, Step
 from datum.provider.host import FileKind
 from datum.provider.paths import parents
 from datum_providers.file.desired import DesiredFile
-from datum_providers.file.look import new_text
+from datum_providers.file.look import is_for_all, new_text
 
 _REGULAR: Final = FileKind.REGULAR.value
 
@@ -33,7 +32,7 @@ def plan_file(desired: DesiredFile, observed: Present | Absent) -> Step | None:
 def _make(operation: Operation, desired: DesiredFile, observed: Present | Absent, *, kind: str | None) -> Step:
     changes = [Change("kind", kind, _REGULAR)]
     if desired.content is not None:
-        changes.append(_content_change(desired.content, None, ""))
+        changes.append(_content_change(desired, None, {"text": ""}))
     wanted = (("mode", desired.mode), ("owner", desired.owner), ("group", desired.group))
     changes.extend(Change(name, None, value) for name, value in wanted if value is not None)
     needs = (*_room(desired, observed, kind), *_accounts(desired, observed))
@@ -45,8 +44,7 @@ def _differences(desired: DesiredFile, observed: Present) -> tuple[Change, ...]:
     if desired.content is not None:
         before = _comparable(observed, "content")
         if before is not None and before != f"blob:{desired.content.blob}":
-            old = observed.detail.get("text")
-            changes.append(_content_change(desired.content, before, old if isinstance(old, str) else None))
+            changes.append(_content_change(desired, before, observed.detail))
     for name, wanted in (("mode", desired.mode), ("owner", desired.owner), ("group", desired.group)):
         before = _comparable(observed, name)
         if wanted is not None and before is not None and before != wanted:
@@ -60,14 +58,18 @@ def _comparable(observed: Present, name: str) -> JsonValue:
     return None if isinstance(value, (Unobservable, NotApplicable)) else value
 
 
-def _content_change(content: Content, before: JsonValue, old_text: str | None) -> Change:
+def _content_change(desired: DesiredFile, before: JsonValue, detail: JsonObject) -> Change:
+    content = desired.content
+    assert content is not None  # noqa: S101  # only asked where a content is declared
+    old = detail.get("text")
     return Change(
         "content",
         before,
         f"blob:{content.blob}",
-        before_text=old_text,
+        before_text=old if isinstance(old, str) else None,
         after_text=new_text(content),
         after_blob=content.blob if content.inline is None else "",
+        is_private=detail.get("private") is True or not is_for_all(desired.mode or "0644"),
     )
 
 

@@ -181,3 +181,18 @@ def test_the_page_names_every_cause_of_not_applicable_and_every_field() -> None:
     page = (Path(module.__file__).parent / "README.md").read_text(encoding="utf-8")
     for word in ("no-owners", "no-modes", *PROVIDER.fields):
         assert f"`{word}`" in page
+
+
+def test_texts_of_a_file_that_not_everybody_may_read_are_private() -> None:
+    """Reports are readable by a group; what stood in a 0600 file, or will, must not get there."""
+    host = FakeHost()
+    host.add_file("/etc/open", b"old\n", mode="0644")
+    host.add_file("/etc/closed", b"old\n", mode="0640")
+    cases = {("/etc/open", None): False, ("/etc/open", "0600"): True, ("/etc/closed", "0644"): True}
+    for (path, mode), is_private in cases.items():
+        wanted = FileProvider().parse(path, {"content": "new\n"} | ({"mode": mode} if mode else {}))
+        seen = FileProvider().observe(host.reader(), {path: wanted})[path]
+        assert isinstance(seen, Present)
+        step = FileProvider().plan(wanted, seen)
+        assert step is not None
+        assert [change.is_private for change in step.changes if change.name == "content"] == [is_private]
