@@ -139,7 +139,7 @@ class Assembly:
         if kind == "source":
             found = contents.source(path, location, merged.id)
         else:
-            found = contents.template(path, merged.winners[name].scope, location, merged.id)
+            found = contents.template(path, merged.winner(name).scope, location, merged.id)
         if found is not None:
             attributes[name] = found
 

@@ -1,11 +1,25 @@
 """The digest of a manifest: over everything but places and origins, in one plain form. Pure."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from datum.model.content import Content
-from datum.model.json import digest, sorted_json, thaw
+from datum.model.json import JsonValue, digest, sorted_json, thaw
 from datum.model.manifest import EffectiveManifest, Late, Resource
+
+# What every resource has, left out where it says nothing.
+_COMMON: Final = (
+    "requires",
+    "after",
+    "absent",
+    "on_removal",
+    "protect",
+    "allow",
+    "unmanaged",
+    "audit",
+    "moved",
+    "note",
+)
 
 
 def manifest_digest(manifest: EffectiveManifest) -> str:
@@ -43,20 +57,15 @@ def _resource(resource: Resource) -> Mapping[str, Any]:
             plain.setdefault("late", {})[name] = [value.text, thaw(value.scope), value.template]
         else:
             plain.setdefault("values", {})[name] = value
-    plain |= {
-        name: said
-        for name, said in (
-            ("requires", [str(reference) for reference in resource.requires]),
-            ("after", [str(reference) for reference in resource.after]),
-            ("absent", resource.absent),
-            ("on_removal", resource.on_removal),
-            ("protect", resource.protect),
-            ("allow", sorted(resource.allow)),
-            ("unmanaged", sorted(resource.unmanaged)),
-            ("audit", resource.audit),
-            ("moved", str(resource.moved) if resource.moved is not None else ""),
-            ("note", resource.note),
-        )
-        if said
-    }
+    for name in _COMMON:
+        said = getattr(resource, name)
+        if said:
+            plain[name] = _plain(said)
     return plain
+
+
+def _plain(said: object) -> JsonValue:
+    """Return a common field as JSON; lists of ids and sets are sorted."""
+    if isinstance(said, (str, bool)):
+        return said
+    return sorted(map(str, said)) if isinstance(said, (tuple, frozenset)) else str(said)

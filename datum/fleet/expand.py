@@ -65,7 +65,8 @@ def expand(layer: Layer, declared: tuple[Declared, ...], types: ResourceTypes, f
                 wrong = problem("duplicate-resource", one.location, detail, hint=hint, related=related)
                 findings.add(wrong, resource)
                 continue
-            found[resource] = _declaration(one, resource, evolve(layer, scope=scope), types, findings)
+            own = layer if scope is layer.scope else evolve(layer, scope=scope)
+            found[resource] = _declaration(one, resource, own, types, findings)
     return Expansion(tuple(found.values()), off)
 
 

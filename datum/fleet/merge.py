@@ -22,6 +22,8 @@ from datum.model.provenance import FieldOrigin, Say
 References: TypeAlias = "Mapping[ResourceId, SourceLocation]"
 Note: TypeAlias = "Callable[[Diagnostic], None]"
 
+_NO_WINNERS: Final[Mapping[str, "Declaration"]] = MappingProxyType({})
+
 UNKNOWN: Final = "unknown"
 """Stands as `absent` where that was noted as wrong: nothing follows from it."""
 
@@ -84,9 +86,13 @@ class Merged:
     fields: Mapping[str, Placed]
     references: Mapping[str, References]
     origins: Mapping[str, FieldOrigin]
-    # Whose value of a field won.
+    # Whose value of a field won, where that is not the strongest declaration.
     winners: Mapping[str, Declaration]
     is_absent: bool
+
+    def winner(self, name: str) -> Declaration:
+        """Return the declaration whose value of a field won."""
+        return self.winners.get(name, self.strongest)
 
 
 def merge_resource(declarations: Sequence[Declaration], note: Note) -> Merged | None:
@@ -186,15 +192,7 @@ def _single(declaration: Declaration, *, is_absent: bool) -> Merged:
             fields[name] = (
                 Placed(_without_nulls(value), location) if isinstance(value, Table) else Placed(value, location)
             )
-    return Merged(
-        declaration.id,
-        declaration,
-        fields,
-        references,
-        origins,
-        dict.fromkeys(fields, declaration),
-        is_absent,
-    )
+    return Merged(declaration.id, declaration, fields, references, origins, _NO_WINNERS, is_absent)
 
 
 def _several(declarations: Sequence[Declaration], note: Note, *, is_absent: bool) -> Merged:

@@ -16,7 +16,8 @@ from datum.provider.host import HostError
 class Deadline:
     """`with Deadline(seconds):` raises `HostError` (cause and failure `deadline`) in the body when the time is over.
 
-    Only for the main thread; deadlines do not nest.
+    A body that takes the error for that of one path and goes on is interrupted again after as many seconds. Only for
+    the main thread; deadlines do not nest.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -24,7 +25,7 @@ class Deadline:
 
     def __enter__(self) -> None:
         self._before = signal.signal(signal.SIGALRM, self._ring)
-        signal.setitimer(signal.ITIMER_REAL, self._seconds)
+        signal.setitimer(signal.ITIMER_REAL, self._seconds, self._seconds)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -32,7 +33,10 @@ class Deadline:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._before)
 
-    def _ring(self, _number: int, _frame: FrameType | None) -> None:
+    def _ring(self, _number: int, frame: FrameType | None) -> None:
+        # Raised there it would leave the timer running, or never reach the body.
+        if frame is not None and frame.f_code in {Deadline.__enter__.__code__, Deadline.__exit__.__code__}:
+            return
         raise HostError(
             f"It took longer than {self._seconds:g} s.",
             code="deadline-passed",

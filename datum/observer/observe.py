@@ -98,38 +98,73 @@ def _ask(kind: str, group: _Group, look: Look) -> tuple[dict[ResourceId, Observa
     """Call a provider's `observe` through the one guard; return the answers and the breach, if any."""
     provider = look.providers[kind]
     desired = {name: node.desired for name, (_, node) in group.items()}
-    answers: Mapping[str, Observation] = {}
     try:
         answers = _call(provider, desired, look)
-        breach = _odd_answers(answers, desired)
     except HostError as error:
-        found = error.unobservable()
-        return {origin: found for origin, _ in group.values()}, ""
+        found, breach = _failed_batch(kind, error)
     except Exception as error:  # noqa: BLE001  # a provider is untrusted code: whatever it raises stays its own
-        breach = f"observe raised {error!r}"
-    if breach:
+        breach = str(error) if isinstance(error, _OddAnswerError) else f"observe raised {error!r}"
         found = Unobservable(
             Cause.BREACH, f"The provider '{kind}' broke its contract: {breach}. This is a bug in it.", discounted=True
         )
-        return {origin: found for origin, _ in group.values()}, breach
-    return {origin: answers[name] for name, (origin, _) in group.items()}, ""
+    else:
+        return {origin: answers[name] for name, (origin, _) in group.items()}, ""
+    return {origin: found for origin, _ in group.values()}, breach
+
+
+def _failed_batch(kind: str, error: HostError) -> tuple[Unobservable, str]:
+    """Return what a batch is that failed as a whole, and the breach, if it is one.
+
+    Where the time of the whole batch is over, one path may have hung and taken the others along: their number says
+    nothing of the host. The provider should have answered for that path alone.
+    """
+    if error.cause is not Cause.DEADLINE:
+        return error.unobservable(), ""
+    breach = f"observe did not answer in time: {error.detail}"
+    found = Unobservable(Cause.DEADLINE, f"The provider '{kind}' did not answer: {error.detail}", discounted=True)
+    return found, breach
+
+
+class _OddAnswerError(Exception):
+    """What a provider answered is not what the contract says."""
 
 
 def _call(provider: AnyProvider, desired: Mapping[str, object], look: Look) -> Mapping[str, Observation]:
+    """Ask, and return a copy of the answers: what was checked stays what it is."""
     with look.deadline(provider.observe_deadline * len(desired)):
-        return provider.observe(look.reader, desired)
-
-
-def _odd_answers(answers: object, desired: Mapping[str, object]) -> str:
+        answers: object = provider.observe(look.reader, desired)
     if not isinstance(answers, Mapping):
-        return f"observe answered {type(answers).__name__}, no mapping"
+        raise _OddAnswerError(f"observe answered {type(answers).__name__}, no mapping")
+    copied = dict(answers)
+    if odd := _odd_answers(copied, desired):
+        raise _OddAnswerError(odd)
+    return copied
+
+
+def _odd_answers(answers: Mapping[str, object], desired: Mapping[str, object]) -> str:
     if missing := sorted(desired.keys() - answers.keys()):
         return f"observe did not answer for {missing[0]}"
     if extra := sorted(map(str, answers.keys() - desired.keys())):
         return f"observe answered for {extra[0]}, which it was not asked for"
     for name, answer in answers.items():
-        if not isinstance(answer, (Present, Absent, Unobservable)):
-            return f"observe answered {type(answer).__name__} for {name}"
+        if odd := _odd_answer(answer):
+            return f"observe answered {odd} for {name}"
+    return ""
+
+
+def _odd_answer(answer: object) -> str:
+    parts: tuple[tuple[object, type], ...]
+    if isinstance(answer, Present):
+        parts = ((answer.fields, Mapping), (answer.detail, Mapping), (answer.identity, str))
+    elif isinstance(answer, Absent):
+        parts = ((answer.fields, Mapping),)
+    elif isinstance(answer, Unobservable):
+        parts = ((answer.cause, Cause), (answer.detail, str), (answer.scope, Scope))
+    else:
+        return type(answer).__name__
+    for part, wanted in parts:
+        if not isinstance(part, wanted):
+            return f"{type(answer).__name__} with {type(part).__name__} for {wanted.__name__}"
     return ""
 
 

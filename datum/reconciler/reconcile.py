@@ -7,18 +7,21 @@ nothing else; a signal ends the work between two actions. Effects: through the w
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
-from datum.diagnostics import Diagnostic
+from datum.diagnostics import Diagnostic, Severity
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
-from datum.model.observation import Absent, Observation, Present, Unobservable
-from datum.model.plan import Action, Change, Hold, Plan, Replan, Step, VerdictKind
+from datum.model.manifest import Hazard
+from datum.model.observation import Absent, Cause, Observation, Present, Unobservable
+from datum.model.plan import Action, Change, Hold, Operation, Plan, Replan, Step, VerdictKind
 from datum.model.result import ActionResult, FailureCause, Outcome, Verification
 from datum.provider.contract import AnyProvider, TransactionalProvider
 from datum.provider.host import HostError, HostWriter
+
+_Failure: TypeAlias = tuple[FailureCause, Diagnostic]
 
 
 class RecordingWriter(HostWriter, Protocol):
@@ -81,29 +84,37 @@ class _Ready:
     differs: bool
 
 
+@frozen
+class _Staged:
+    """An action of a transaction that was handed to the provider."""
+
+    ready: _Ready
+    failure: _Failure | None
+
+
 class _Work:
     def __init__(self, plan: Plan, means: Means) -> None:
         self._means = means
         self.results: list[ActionResult] = []
-        # Resources that keep what requires them from being done.
-        self._broken: set[ResourceId] = {
-            origin for origin, verdict in plan.verdicts.items() if verdict.kind is not VerdictKind.IN_SYNC
+        # Resources that keep what requires them from being done, and which of them was the first to.
+        self._broken: dict[ResourceId, ResourceId] = {
+            origin: verdict.blocked_by or origin
+            for origin, verdict in plan.verdicts.items()
+            if verdict.kind is not VerdictKind.IN_SYNC
         }
 
     def do(self, group: Sequence[Action]) -> None:
         """Do one action, or the actions of one transaction."""
-        ready: list[_Ready] = []
+        if group[0].transaction:
+            self._commit(group)
+            return
         for action in group:
-            self._means.progress(len(self.results) + len(ready) + 1, action)
+            self._means.progress(len(self.results) + 1, action)
             prepared = self._prepare(action)
             if isinstance(prepared, ActionResult):
                 self._finish(prepared)
             else:
-                ready.append(prepared)
-        if ready and ready[0].action.transaction:
-            self._commit(ready)
-        for one in ready if not (ready and ready[0].action.transaction) else ():
-            self._apply(one)
+                self._apply(prepared)
 
     def leave(self, group: Sequence[Action]) -> None:
         """Note that a signal kept these from being begun."""
@@ -122,12 +133,13 @@ class _Work:
         begun = self._means.monotonic()
         if action.hold is not None:
             return self._held(action, action.hold, begun)
-        blocker = min((origin for origin in action.requires if origin in self._broken), default=None)
+        blocker = min((self._broken[origin] for origin in action.requires if origin in self._broken), default=None)
         if blocker is not None:
             return ActionResult(action, Outcome.SKIPPED, blocked_by=blocker)
-        answer = self._means.replan(action, self._means.observe(action))
+        observation = self._means.observe(action)
+        answer = self._means.replan(action, observation)
         if answer.hold is not None:
-            return self._held(action, answer.hold, begun)
+            return evolve(self._held(action, answer.hold, begun), cause=_cause_of(observation))
         if answer.step is None:
             return ActionResult(
                 action, Outcome.ALREADY, Verification(converged=True), duration=self._means.monotonic() - begun
@@ -156,38 +168,53 @@ class _Work:
         )
         self._finish(self._verify(ready, failure, tuple(writer.remarks)))
 
-    def _commit(self, group: Sequence[_Ready]) -> None:
+    def _commit(self, group: Sequence[Action]) -> None:
         """Stage each action, commit once, and let each be verified for itself."""
-        provider = self._means.providers[group[0].action.resource.type]
+        provider = self._means.providers[group[0].resource.type]
         assert isinstance(provider, TransactionalProvider)  # noqa: S101  # the planner set `transaction`
         writer = self._means.writer()
         staged: list[object] = []
-        failures: list[tuple[FailureCause, Diagnostic] | None] = []
-        for ready in group:
-            step = ready.step
-            desired = ready.node.desired
-            failures.append(
-                self._guard(
-                    ready.action,
-                    provider,
-                    lambda step=step, desired=desired: staged.append(provider.stage(writer, desired, step)),  # type: ignore[misc]  # mypy cannot type defaults of lambdas
-                    provider.apply_deadline,
-                )
-            )
+        members = [self._stage(action, provider, writer, staged) for action in group]
+        whole: _Failure | None = None
         if staged:
             whole = self._guard(
-                group[0].action,
+                group[0],
                 provider,
                 lambda: provider.commit(writer, staged),
                 provider.apply_deadline * len(staged),
             )
-            failures = [failure or whole for failure in failures]
-        for ready, failure in zip(group, failures, strict=True):
-            self._finish(self._verify(ready, failure, tuple(writer.remarks)))
+        for member in members:
+            if isinstance(member, ActionResult):
+                self._finish(member)
+            elif member.failure is not None:
+                self._finish(self._verify(member.ready, member.failure, tuple(writer.remarks)))
+            else:
+                result = self._verify(member.ready, _concerning(member.ready.action, whole), tuple(writer.remarks))
+                self._finish(_by_verification(result))
+
+    def _stage(
+        self, action: Action, provider: TransactionalProvider[Any], writer: RecordingWriter, staged: list[object]
+    ) -> "_Staged | ActionResult":
+        """Stage one action; what cannot be keeps those of the transaction that require it from being staged."""
+        self._means.progress(len(self.results) + len(staged) + 1, action)
+        prepared = self._prepare(action)
+        if isinstance(prepared, ActionResult):
+            if prepared.outcome.spreads:
+                self._broken[action.resource] = prepared.blocked_by or action.resource
+            return prepared
+        failure = self._guard(
+            action,
+            provider,
+            lambda: staged.append(provider.stage(writer, prepared.node.desired, prepared.step)),
+            provider.apply_deadline,
+        )
+        if failure is not None:
+            self._broken[action.resource] = action.resource
+        return _Staged(prepared, failure)
 
     def _guard(
         self, action: Action, provider: AnyProvider, call: Callable[[], None], seconds: float
-    ) -> tuple[FailureCause, Diagnostic] | None:
+    ) -> _Failure | None:
         """Call into a provider; return what went wrong."""
         try:
             with self._means.deadline(seconds):
@@ -213,9 +240,7 @@ class _Work:
             return FailureCause.BREACH, found
         return None
 
-    def _verify(
-        self, ready: _Ready, failure: tuple[FailureCause, Diagnostic] | None, remarks: tuple[str, ...]
-    ) -> ActionResult:
+    def _verify(self, ready: _Ready, failure: _Failure | None, remarks: tuple[str, ...]) -> ActionResult:
         """Observe again; only an empty second plan makes an action `applied`."""
         observation = self._means.observe(ready.action)
         remaining, words = self._remaining(ready, observation)
@@ -250,7 +275,7 @@ class _Work:
             Outcome.APPLIED if words is None else Outcome.UNVERIFIED,
             verification,
             diagnostics=diagnostics,
-            cause=FailureCause.UNOBSERVABLE if isinstance(observation, Unobservable) else None,
+            cause=_cause_of(observation),
             duration=duration,
             remarks=remarks,
             replanned=ready.differs,
@@ -264,15 +289,46 @@ class _Work:
             if isinstance(observation, Absent):
                 return (), None
             return ready.step.changes, "It is still there."
-        again = self._means.replan(ready.action, observation)
+        again = self._means.replan(_unbounded(ready.action), observation)
         if again.step is None and again.hold is None:
             return (), None
-        changes = again.step.changes if again.step is not None else ()
-        what = ", ".join(change.name for change in changes) or (again.hold.detail if again.hold else "")
         there = "present" if isinstance(observation, Present) else "absent"
-        return changes, f"Observed again it is {there}, and a second plan would still change {what}."
+        if again.step is None:
+            return (), f"Observed again it is {there}. {again.hold.detail if again.hold else ''}"
+        what = ", ".join(change.name for change in again.step.changes)
+        return again.step.changes, f"Observed again it is {there}, and a second plan would still change {what}."
 
     def _finish(self, result: ActionResult) -> None:
         self.results.append(result)
         if result.outcome.spreads:
-            self._broken.add(result.action.resource)
+            self._broken[result.action.resource] = result.blocked_by or result.action.resource
+
+
+def _cause_of(observation: Observation) -> FailureCause | None:
+    """Return why an action came to nothing, where that is because its resource could not be looked at."""
+    if not isinstance(observation, Unobservable):
+        return None
+    return FailureCause.BREACH if observation.cause is Cause.BREACH else FailureCause.UNOBSERVABLE
+
+
+def _unbounded(action: Action) -> Action:
+    """Return the action as one that may become any step: what is left is to be told, not held."""
+    if action.operation is Operation.DELETE:
+        return action
+    return evolve(action, operation=Operation.REPLACE, hazards=frozenset(Hazard))
+
+
+def _concerning(action: Action, whole: _Failure | None) -> _Failure | None:
+    """Return the failure of a commit as one of this action."""
+    if whole is None:
+        return None
+    cause, found = whole
+    return cause, evolve(found, resource=str(action.resource), location=action.location)
+
+
+def _by_verification(result: ActionResult) -> ActionResult:
+    """Return the result that an action's own verification gives, whatever became of the commit (design 1.7)."""
+    if result.verification is None or not result.verification.converged:
+        return result
+    noted = tuple(evolve(found, severity=Severity.WARNING) for found in result.diagnostics)
+    return evolve(result, outcome=Outcome.APPLIED, diagnostics=noted)

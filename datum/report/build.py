@@ -23,6 +23,8 @@ _VERDICTS: Final = {
     VerdictKind.IMPOSSIBLE: Outcome.FAILED,
 }
 
+_RAN: Final = frozenset({Outcome.APPLIED, Outcome.FAILED, Outcome.UNVERIFIED, Outcome.BUSY})
+
 
 def report_resources(plan: Plan, results: Sequence[ActionResult]) -> tuple[ResourceReport, ...]:
     """Return everything that is not simply in sync: actions in their order, then verdicts by id.
@@ -53,18 +55,24 @@ def is_left(orphan: Orphan) -> bool:
 
 
 def left_over(plan: Plan, closing: Plan, results: Sequence[ActionResult]) -> tuple[LeftOver, ...]:
-    """Return what the closing plan would still do to resources that this pass believed settled."""
-    settled = [result.action.resource for result in results if result.outcome.is_settled]
-    known = {result.action.resource for result in results} - set(settled)
-    known |= {origin for origin, verdict in plan.verdicts.items() if verdict.kind is not VerdictKind.IN_SYNC}
-    found: list[LeftOver] = []
-    for action in closing.actions:
-        if action.resource not in known:
-            after = settled[settled.index(action.resource) + 1 :] if action.resource in settled else settled
-            found.append(LeftOver(action.resource, tuple(change.name for change in action.changes), tuple(after)))
+    """Return what the closing plan would still do to resources that this pass believed settled.
+
+    Suspect is what ran after the resource's own action, whatever became of it; all that ran where it had none.
+    """
+    unsettled = {result.action.resource for result in results if not result.outcome.is_settled}
+    unsettled |= {origin for origin, verdict in plan.verdicts.items() if verdict.kind is not VerdictKind.IN_SYNC}
+    order = [result.action.resource for result in results]
+    ran = [(number, result.action.resource) for number, result in enumerate(results) if result.outcome in _RAN]
+
+    def tell(origin: ResourceId, changes: Iterable[Change]) -> LeftOver:
+        own = order.index(origin) if origin in order else -1
+        suspects = tuple(other for number, other in ran if number > own)
+        return LeftOver(origin, tuple(change.name for change in changes), suspects)
+
+    found = [tell(action.resource, action.changes) for action in closing.actions if action.resource not in unsettled]
     for origin, verdict in sorted(closing.verdicts.items()):
-        if verdict.kind is not VerdictKind.IN_SYNC and origin not in known:
-            found.append(LeftOver(origin, (), tuple(settled)))
+        if verdict.kind is not VerdictKind.IN_SYNC and origin not in unsettled:
+            found.append(tell(origin, verdict.step.changes if verdict.step else ()))
     return tuple(found)
 
 
@@ -112,7 +120,7 @@ def unified_diff(change: Change) -> str:
     before, after = change.before_text, change.after_text
     if after is None or (before is None and change.before is not None):
         return ""
-    old, new = (before or "").splitlines(keepends=True), after.splitlines(keepends=True)
+    old, new = _lines(before or ""), _lines(after)
     if any(len(line) > LINE_LENGTH for line in (*old, *new)):
         return ""
     from difflib import unified_diff as compare
@@ -121,3 +129,10 @@ def unified_diff(change: Change) -> str:
     if len(lines) > DIFF_LINES:
         lines = [*lines[:DIFF_LINES], f"… {len(lines) - DIFF_LINES} more lines\n"]
     return "".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Split at newlines and at nothing else: a carriage return or form feed is part of its line."""
+    *whole, last = text.split("\n")
+    lines = [line + "\n" for line in whole]
+    return [*lines, last] if last else lines

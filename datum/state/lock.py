@@ -235,10 +235,11 @@ class _Request:
             lock.release()
             raise
         self._mine = None
-        return PassLock(self.state, self.queue, running, (lock, held), self._companions(turn, live))
+        return PassLock(self.state, self.queue, running, (lock, held), self._companions(turn))
 
-    def _companions(self, turn: Turn, live: tuple[Turn, ...]) -> tuple[Companion, ...]:
-        riders = [other for other in live if other.role is Role.JOINED and other.partner == turn.ticket]
+    def _companions(self, turn: Turn) -> tuple[Companion, ...]:
+        """Return who joined and still lives, now that the lock is had and nobody can join any more."""
+        riders = [other for other in self.queue.scan() if other.role is Role.JOINED and other.partner == turn.ticket]
         owners = [(rider.pid, self.queue.owner(rider)) for rider in riders]
         return tuple(Companion(pid, uid) for pid, uid in owners if uid is not None)
 

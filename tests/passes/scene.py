@@ -108,7 +108,7 @@ class Scene:
         """Run one command below the root, in this process."""
         if self.caller.uid != os.geteuid():
             return self.spawn(*arguments)
-        return run(*arguments, "--root", str(self.root))
+        return run(arguments[0], "--root", str(self.root), *arguments[1:])
 
     def spawn(self, *arguments: str, timeout: float = 60) -> Ran:
         """Run one command below the root, in a process of its own."""
@@ -119,7 +119,7 @@ class Scene:
     def start(self, *arguments: str, env: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
         """Start one command below the root, in a process and session of its own."""
         return subprocess.Popen(
-            [*argv(), *arguments, "--root", str(self.root)],
+            [*argv(), arguments[0], "--root", str(self.root), *arguments[1:]],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

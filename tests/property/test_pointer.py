@@ -192,6 +192,8 @@ class PointerMachine(RuleBasedStateMachine):
         if choice.rule is TargetRule.SOURCE:
             assert choice.target == TrailEntry(self.source, self.host)
             assert choice.source is SourceStatus.OK
+        if choice.rule is TargetRule.SOURCE and self.pointer is not None and self.pointer.accepted is not None:
+            assert self.is_descendant(self.source, self.pointer.accepted)
         if choice.withheld is Withheld.HOLD:
             assert course.enforcement is Enforcement.HOLD
         if choice.target is None:

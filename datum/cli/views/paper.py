@@ -9,14 +9,24 @@ from typing import Final, TextIO
 
 from datum.model.json import JsonValue
 
-_VISIBLE: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), 0x7F, *range(0x80, 0xA0)) if code != ord("\t")}
+_SPACES: Final = frozenset({"\t", "\u3000"})
 
 
 def clean(text: str) -> str:
-    """Return text of one line with every control character made visible."""
+    """Return text of one line with everything made visible that a terminal would obey or hide.
+
+    Control characters and escape sequences, marks that turn the direction of writing, halves of surrogate pairs,
+    other spaces than the usual ones: each becomes its escape.
+    """
     if text.isprintable():
         return text
-    return text.translate(_VISIBLE).encode("utf-8", "backslashreplace").decode()
+    return "".join(char if char.isprintable() or char in _SPACES else _escape(ord(char)) for char in text)
+
+
+def _escape(code: int) -> str:
+    if code <= 0xFF:  # noqa: PLR2004  # what two digits can say
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004  # four digits
 
 
 class Paper:

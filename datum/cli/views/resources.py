@@ -28,7 +28,7 @@ _OUTCOMES: Final = {
 _SHORT: Final = 60
 
 
-def write_resource(paper: Paper, resource: Mapping[str, Any], *, has_diff: bool = True) -> None:
+def write_resource(paper: Paper, resource: Mapping[str, Any]) -> None:
     """Write one resource and what concerns it."""
     operation = resource["operation"]
     sign, style = _SIGNS.get(operation, ("?", "magenta"))
@@ -41,15 +41,16 @@ def write_resource(paper: Paper, resource: Mapping[str, Any], *, has_diff: bool 
     pieces.append((place_of(resource["location"]) or resource["detail"], "dim"))
     paper.line(*pieces)
     _write_reasons(paper, resource)
-    for change in resource["changes"]:
-        _write_change(paper, change, is_removal=operation == "delete", has_diff=has_diff)
+    if operation != "delete":
+        for change in resource["changes"]:
+            _write_change(paper, change)
 
 
 def _write_reasons(paper: Paper, resource: Mapping[str, Any]) -> None:
-    if resource["location"] and resource["detail"]:
-        paper.line("      ", resource["detail"])
     if resource["blocked_by"]:
-        paper.line("      waits for ", (resource["blocked_by"], "bold"))
+        paper.line("      it requires ", (resource["blocked_by"], "bold"))
+    elif resource["location"] and resource["detail"]:
+        paper.line("      ", resource["detail"])
     if hold := resource["hold"]:
         paper.line("      ", (f"held ({hold['reason']}): ", "yellow"), hold["detail"])
         if hold["release"]:
@@ -71,15 +72,18 @@ def _write_findings(paper: Paper, resource: Mapping[str, Any]) -> None:
         paper.line("      note: ", remark)
 
 
-def _write_change(paper: Paper, change: Mapping[str, Any], *, is_removal: bool, has_diff: bool) -> None:
-    if is_removal:
-        return
+def _write_change(paper: Paper, change: Mapping[str, Any]) -> None:
     before, after = short(change["before"]), short(change["after"])
-    if change["diff"] and has_diff:
+    is_new = change["before"] is None
+    if is_new and change["field"] == "kind":
+        # That a file is made a file is told by its type.
+        return
+    if change["diff"]:
         paper.line("      ", (change["field"], "bold"))
-        for line in change["diff"].splitlines():
-            paper.line("        ", (line, _diff_style(line)))
-    elif change["before"] is None:
+        for line in change["diff"].removesuffix("\n").split("\n"):
+            if not (is_new and line.startswith("@@")):
+                paper.line("        ", (line, _diff_style(line)))
+    elif is_new:
         paper.line("      ", (change["field"], "bold"), f" {after}")
     else:
         paper.line("      ", (change["field"], "bold"), f" {before} → {after}")

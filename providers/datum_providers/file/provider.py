@@ -57,7 +57,7 @@ class FileProvider:
 
     def targets(self, desired: DesiredFile) -> tuple[Target, ...]:
         """Return the path."""
-        return (Target("path", desired.path),)
+        return (Target("path", desired.path, leaf=True),)
 
     def edges(self, desired: DesiredFile, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
         """Return the nearest declared directory above, the owner, the group."""

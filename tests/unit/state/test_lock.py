@@ -103,7 +103,7 @@ def notes(state: Path, what: str) -> list[int]:
 def is_alive(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
 
 
@@ -539,6 +539,15 @@ def test_riders_of_a_dead_request_gather_behind_the_first_of_them(state: Path) -
     answer.finish(OUTCOME)
     answer.release()
     assert step(riders[1]) == step(riders[2]) == JoinedPass(os.getpid(), OUTCOME)
+
+
+def test_a_free_lock_is_left_to_who_came_first(state: Path) -> None:
+    holder, first, second = taken(state, "one"), _Request(state, "two"), _Request(state, "three")
+    assert (step(first), step(second)) == (None, None)
+    holder.release()
+    assert step(second) is None
+    running(step(first)).release()
+    running(step(second)).release()
 
 
 def test_results_that_nobody_waits_for_are_removed(state: Path) -> None:
