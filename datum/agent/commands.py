@@ -21,6 +21,7 @@ from datum.model.pointer import Pointer
 from datum.model.report import PassReport
 from datum.model.revision import Revision
 from datum.model.source import SourceTree
+from datum.report.texts import illustrate
 from datum.repository.mirror import Mirror
 from datum.state.lock import JoinedPass, PassLock, SharedOutcome, acquire
 from datum.state.pointer_file import read_pointer
@@ -154,7 +155,8 @@ def replay(file: Path, tree_of: Callable[[Revision], SourceTree], ports: Ports) 
         ) from error
     except ValueError as error:
         raise damaged(f"{file} is no JSON ({error})") from error
-    return replay_plan(record, tree_of, ports.providers, ports.versions).plan
+    made = replay_plan(record, tree_of, ports.providers, ports.versions).plan
+    return illustrate(made, tree_of(made.revision))
 
 
 @frozen

@@ -124,8 +124,7 @@ def _refuse_other_configuration(path: Path, options: Options) -> None:
                 code="configured-otherwise",
                 summary="This host is configured otherwise.",
                 detail=f"{path} says repo {said.repo}, ref {said.ref}, host {said.host}.",
-                hint=f"change that file by hand, or remove it and run init again; a new name needs 'datum init "
-                f"--rename {said.host}'",
+                hint="change that file by hand, or remove it and run init again; this version cannot rename a host",
             )
         )
 

@@ -37,6 +37,20 @@ from datum.report.plan_json import plan_to_json
 
 FORMAT: Final = "datum.record/1"
 
+_SHAPE: Final[Mapping[str, tuple[type, ...]]] = {
+    "versions": (Mapping,),
+    "revision": (str,),
+    "host": (str,),
+    "trail": (list, tuple),
+    "converged": (str, type(None)),
+    "is_retry": (bool,),
+    "allowed_removals": (int, type(None)),
+    "machine": (Mapping,),
+    "observations": (Mapping,),
+    "orphans": (Mapping,),
+    "plan": (Mapping,),
+}
+
 TreeOf = Callable[[Revision], SourceTree]
 
 
@@ -90,10 +104,19 @@ def replay_plan(
     # Past this point a wrong shape shows itself as one of the errors below, whatever part of the file it is in.
     parts: Mapping[str, Any] = record
     try:
+        _check_shape(parts)
         _check_versions(parts["versions"], versions)
         return _replay(parts, tree_of, providers, versions)
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise damaged(f"a part of it is missing or of the wrong kind ({error})") from error
+
+
+def _check_shape(parts: Mapping[str, Any]) -> None:
+    for name, kinds in _SHAPE.items():
+        if name not in parts:
+            raise KeyError(name)
+        if not isinstance(parts[name], kinds) or (isinstance(parts[name], bool) and bool not in kinds):
+            raise TypeError(f"'{name}' is a {type(parts[name]).__name__}")
 
 
 def _check_versions(recorded: Mapping[str, Any], versions: Mapping[str, str]) -> None:
@@ -177,6 +200,8 @@ def _read_orphans(
             for seen in value["sights"]
             for revision in [Revision.parse(seen["revision"])]
         )
+        if not sights or not isinstance(value["package"], (str, type(None))):
+            raise ValueError(f"orphan {key}")
         found[origin] = OrphanSight(sights, value["package"])
     return found
 

@@ -14,7 +14,7 @@ from attrs import evolve, frozen
 
 from datum.diagnostics import Diagnostic
 from datum.errors import ExitCode, UsageError
-from datum.model.json import JsonValue
+from datum.model.json import JsonValue, thaw
 from datum.model.report import PassReport
 from datum.model.result import PassOutcome
 from datum.report.as_json import report_to_json
@@ -53,9 +53,7 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
     """
     quiet = "quiet" if is_quiet(report) else "loud"
     path = folder / f"{report.id}.{report.outcome}.{quiet}{_SUFFIX}"
-    data = json.dumps(report_to_json(without_private(report)), ensure_ascii=False, indent=1).encode(
-        "utf-8", "surrogateescape"
-    )
+    data = json.dumps(thaw(report_to_json(without_private(report))), indent=1).encode()
     try:
         folder.mkdir(mode=0o750, parents=True, exist_ok=True)
         temporary = folder / f".{path.name}.part"
@@ -66,10 +64,13 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
-        _evict(folder, report.started, limit)
     except OSError as error:
         complain(f"the report cannot be written below {folder} ({error.strerror}); in short: {shorten(report)}")
         return None
+    try:
+        _evict(folder, report.started, limit)
+    except OSError as error:
+        complain(f"an old report below {folder} cannot be removed ({error.strerror})")
     return path
 
 
@@ -103,7 +104,8 @@ def read_report(folder: Path, wanted: str) -> Mapping[str, JsonValue]:
     Raises:
         UsageError: there is none, several fit, or it cannot be read.
     """
-    known = [item for item in list_reports(folder) if item.id.startswith(wanted)]
+    fitting = [item for item in list_reports(folder) if item.id.startswith(wanted)]
+    known = [item for item in fitting if item.id == wanted] or fitting
     if not known or (wanted and len({item.id for item in known}) > 1):
         what = f"{len(known)} reports begin with '{wanted}'" if known else f"no report '{wanted}' lies in {folder}"
         raise UsageError(
@@ -152,21 +154,20 @@ def list_reports(folder: Path) -> list[_Known]:
 def _evict(folder: Path, now: str, limit: int) -> None:
     """Delete by significance; the newest, and the newest of each outcome, stay whatever the limit says."""
     known = list_reports(folder)
-    kept_for_ever = {known[-1].path} if known else set()
-    kept_for_ever |= {item.path for item in {item.outcome: item for item in known}.values()}
+    kept_for_ever = {item.path for item in {item.outcome: item for item in known}.values()}
+    kept_for_ever |= {item.path for item in known[-1:]}
     floor = _days_before(now, LOUD_DAYS)
     quiet = [item for item in known if item.is_quiet]
-    going = quiet[:-QUIET_KEPT] + [item for item in known if not item.is_quiet and item.id < floor]
+    old = quiet[:-QUIET_KEPT] + [item for item in known if not item.is_quiet and item.id < floor]
+    going = [item for item in old if item.path not in kept_for_ever]
     staying = [item for item in known if item not in going]
     total = sum(item.size for item in staying)
     for item in sorted(staying, key=lambda item: (not item.is_quiet, item.id)):
-        if total <= limit:
-            break
-        going.append(item)
-        total -= item.size
+        if total > limit and item.path not in kept_for_ever:
+            going.append(item)
+            total -= item.size
     for item in going:
-        if item.path not in kept_for_ever:
-            item.path.unlink(missing_ok=True)
+        item.path.unlink(missing_ok=True)
 
 
 def _days_before(now: str, days: int) -> str:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from datum.diagnostics import Diagnostic, SourceLocation, sorted_unique
 from datum.errors import SettingsError, UsageError
@@ -132,7 +132,7 @@ def read_settings(options: Options) -> Settings:
         raise _not_configured(path, "repo" if not repo else "host")
     state = options.state_dir
     return Settings(
-        repo=normal_remote(repo),
+        repo=_remote(repo, file, is_option=bool(options.repo)),
         ref=options.ref or _text(values, "ref") or DEFAULT_REF,
         host=_host(host, file, is_option=options.host is not None),
         root=root,
@@ -159,6 +159,14 @@ def _number(values: Mapping[str, JsonValue], key: str, default: float) -> float:
     return float(value) if isinstance(value, (int, float)) else default
 
 
+def _remote(text: str, file: _File, *, is_option: bool) -> str:
+    try:
+        return normal_remote(text)
+    except SettingsError as error:
+        place = None if is_option else file.locations.get("repo")
+        raise SettingsError(*(evolve(item, location=place) for item in error.diagnostics)) from error
+
+
 def _host(text: str, file: _File, *, is_option: bool) -> HostName:
     try:
         return HostName(text)
@@ -183,6 +191,8 @@ def _not_configured(path: Path, what: str) -> SettingsError:
     )
 
 
+_NUMBER_LIMIT: Final = 1 << 53
+
 _Check = Callable[[JsonValue], str]
 
 
@@ -191,8 +201,14 @@ def _is_text(value: JsonValue) -> str:
 
 
 def _is_positive(value: JsonValue) -> str:
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
-    return "" if good else "a number above 0 is expected"
+    good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < _NUMBER_LIMIT
+    return "" if good else f"a number above 0 and below {_NUMBER_LIMIT} is expected"
+
+
+def _is_path(value: JsonValue) -> str:
+    """With `--root` such a path lies below the root, whoever made the image."""
+    good = isinstance(value, str) and value.startswith("/") and ".." not in value.split("/") and "\0" not in value
+    return "" if good else "an absolute path without '..' is expected"
 
 
 def _one_of(*words: str) -> _Check:
@@ -209,8 +225,8 @@ _KEYS: Final[Mapping[str, _Check]] = {
     "repo": _is_text,
     "ref": _is_text,
     "host": _is_text,
-    "state_dir": _is_text,
-    "reports_dir": _is_text,
+    "state_dir": _is_path,
+    "reports_dir": _is_path,
     "enforcement": _one_of("enforce", "hold", "observe"),
     "trust.policy": _is_policy_none,
     "source.on_invalid": _one_of("end", "enforced"),
@@ -282,6 +298,9 @@ def _flatten(node: MapNode) -> list[tuple[str, Node, SourceLocation]]:
 
 def _problem(key: str, item: Node, place: SourceLocation) -> Diagnostic | None:
     check = _KEYS.get(key)
+    if key in _SECTIONS:
+        keys = ", ".join(name for name in _KEYS if name.startswith(f"{key}."))
+        return _wrong(item.location, f"'{key}' is a map of keys: {keys}.", "")
     if check is None:
         near = get_close_matches(key, _KEYS, 1)
         return _wrong(place, f"'{key}' is no key.", f"did you mean '{near[0]}'?" if near else "")

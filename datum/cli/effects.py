@@ -1,13 +1,19 @@
 """The effects a command line hands to the agent: clock, process, signals, progress on a terminal."""
 
 import os
+import shutil
 import signal
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+from attrs import evolve
+
 from datum.agent.ports import Ports, show_nothing
+from datum.cli.views.paper import clean
 from datum.host.program import run_program
 from datum.model.plan import Action
 from datum.registry.discover import load_providers
@@ -16,21 +22,32 @@ PATIENCE: Final = 1.0
 """Seconds after which a person at a terminal wants to see that something goes on."""
 
 
-def make_ports(*, catches_signals: bool = False) -> Ports:
+def make_ports() -> Ports:
     """Read the clock and load the types, once for the command."""
-    signals = Signals()
-    if catches_signals:
-        signals.install()
-    progress = Progress(time.monotonic())
     return Ports(
         providers=load_providers(),
         run=run_program,
         started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         monotonic=time.monotonic,
         pid=os.getpid(),
-        signal=lambda: signals.number,
-        progress=progress.show if sys.stderr.isatty() else show_nothing,
     )
+
+
+@contextmanager
+def pass_ports(*, catches_signals: bool = False) -> Iterator[Ports]:
+    """Give what a pass needs beside that: signals, and progress on a terminal, which is gone afterwards."""
+    signals = Signals()
+    if catches_signals:
+        signals.install()
+    progress = Progress(time.monotonic())
+    try:
+        yield evolve(
+            make_ports(),
+            signal=lambda: signals.number,
+            progress=progress.show if sys.stderr.isatty() else show_nothing,
+        )
+    finally:
+        progress.clear()
 
 
 class Signals:
@@ -62,7 +79,7 @@ class Progress:
         if time.monotonic() - self._begun < PATIENCE:
             return
         text = f"{stage} {number}/{total} {action.operation} {action.resource}" if action else stage
-        sys.stderr.write(f"\r\x1b[K{text[:120]}")
+        sys.stderr.write(f"\r\x1b[K{clean(text)[: shutil.get_terminal_size().columns - 1]}")
         sys.stderr.flush()
         self._is_shown = True
 

@@ -1,5 +1,7 @@
 """The one place that exits: runs a command and maps what it came to, or what ended it, to an exit code (design 5)."""
 
+import gc
+import io
 import os
 import signal
 import sys
@@ -20,13 +22,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
+    # A command is short and makes few cycles: looking for them over tens of thousands of values that all stay alive
+    # costs more than observing the host (10,000 files: 4.7 s of CPU with, 2.9 s without).
+    gc.disable()
     words = list(sys.argv[1:] if arguments is None else arguments)
-    is_json = "--json" in words
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A locale that lacks an arrow does not end a pass.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        code = _run(words)
-        sys.stdout.flush()
-    except DatumError as error:
-        return _refuse(error, is_json=is_json)
+        return _answer(words)
     except KeyboardInterrupt:
         return SIGNAL_BASE + signal.SIGINT
     except BrokenPipeError:
@@ -35,6 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return SIGNAL_BASE + signal.SIGPIPE
     except Exception as error:  # noqa: BLE001  # the last line before a traceback
         return _confess(error)
+
+
+def _answer(words: Sequence[str]) -> int:
+    try:
+        code = _run(words)
+    except DatumError as error:
+        code = _refuse(error, is_json="--json" in words)
+    sys.stdout.flush()
     return code
 
 
@@ -46,8 +58,10 @@ def _run(words: Sequence[str]) -> int:
     try:
         answer = app(args=words, prog_name="datum", standalone_mode=False)
     except TyperException as error:
+        from datum.cli.views.paper import clean
+
         message = error.format_message() if hasattr(error, "format_message") else str(error)
-        sys.stderr.write(f"datum: {message}\nTry 'datum --help'.\n")
+        sys.stderr.write(f"datum: {clean(message)}\nTry 'datum --help'.\n")
         return ExitCode.USAGE
     return int(answer) if isinstance(answer, int) else ExitCode.OK
 
@@ -63,7 +77,9 @@ def _confess(error: Exception) -> int:
     """Say that datum has a bug: where, in one line a frame, since nobody can report what they cannot see."""
     import traceback
 
+    from datum.cli.views.paper import clean
+
     for frame in traceback.extract_tb(error.__traceback__)[-6:]:
         sys.stderr.write(f"  {frame.name} at {os.path.basename(frame.filename)}:{frame.lineno}\n")  # noqa: PTH119
-    sys.stderr.write(f"datum: {type(error).__name__}: {error}\n{BUG}\n")
+    sys.stderr.write(f"datum: {type(error).__name__}: {clean(str(error))}\n{BUG}\n")
     return ExitCode.SOFTWARE

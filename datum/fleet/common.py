@@ -18,7 +18,7 @@ REFERENCE_FIELDS: Final = ("requires", "after", "restart_on", "reload_on")
 
 LATER_FIELDS: Final = MappingProxyType(
     {
-        "while_stopped": "a service that is stopped meanwhile",
+        "while_stopped": "changes made while a service is stopped",
         "assemble": "slots",
         "contribute": "slots",
         "check": "checks of several resources",
@@ -74,7 +74,8 @@ def _own_fields(name: str, value: JsonValue, own: Sequence[str]) -> tuple[str, s
 
 def _list_of(name: str, value: JsonValue, known: Sequence[str]) -> tuple[str, str, str] | None:
     if isinstance(value, str) or not isinstance(value, Sequence):
-        return "wrong-type", f"'{name}' is {kind_of(value)}, and a list is wanted.", f"Write {name}: [{value}]"
+        hint = f"Write {name}: [{value}]" if isinstance(value, str) else "Write a list."
+        return "wrong-type", f"'{name}' is {kind_of(value)}, and a list is wanted.", hint
     return next(filter(None, (_one_of(f"Every item of '{name}'", item, known) for item in value)), None)
 
 

@@ -116,8 +116,8 @@ def _check_keys(text: str, body: MapNode, schema: ResourceSchema, findings: Find
             continue
         place = body.key_locations[key]
         if key in LATER_FIELDS:
-            detail = f"'{key}' ({LATER_FIELDS[key]}) is not known yet."
-            findings.add(problem("not-in-this-version", place, detail, resource=text))
+            detail = f"'{key}' belongs to {LATER_FIELDS[key]}, which this version of datum does not have."
+            findings.add(problem("not-in-this-version", place, detail, hint=f"Remove {key}.", resource=text))
             continue
         known = (*shapes, *COMMON_SHAPES, *CONTROL_FIELDS)
         detail = f"{schema.name} has no field '{key}'; it has {listing(shapes)}."

@@ -22,7 +22,7 @@ from datum.model.identity import ResourceId
 from datum.model.json import JsonValue
 from datum.model.manifest import Late
 
-_EACH_KEY: Final = re.compile(r"\beach\s*(\.\s*key\b|\[\s*['\"]key['\"]\s*\])")
+_EACH_KEY: Final = re.compile(r"\$\{[^}]*\beach\s*(\.\s*key\b|\[\s*['\"]key['\"]\s*\])")
 _NO_REFERENCES: Final["Mapping[str, References | None]"] = MappingProxyType({})
 _NO_REMOVALS: Final[Mapping[str, frozenset[ResourceId]]] = MappingProxyType({})
 

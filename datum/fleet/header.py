@@ -100,7 +100,7 @@ def _fleet_node(tree: SourceTree, findings: Findings) -> MapNode | None:
     entry = tree.entry(FLEET_FILE)
     if entry is None:
         detail = "The root of the repository holds no fleet.yaml, so it is no fleet repository."
-        findings.add(problem("fleet-file-missing", place, detail, hint="Run `datum new` to start a fleet."))
+        findings.add(problem("fleet-file-missing", place, detail, hint="Name the folder or repository that holds one."))
         return None
     if entry.kind not in (EntryKind.FILE, EntryKind.EXECUTABLE):
         findings.add(problem("not-a-file", place, f"fleet.yaml is a {entry.kind}, and a file is wanted."))

@@ -40,7 +40,8 @@ class Checker:
         for key, item in node.items.items():
             place = node.key_locations[key]
             if key in later:
-                self.findings.add(problem("not-in-this-version", place, f"'{key}' ({later[key]}) is not known yet."))
+                detail = f"'{key}' belongs to {later[key]}, which this version of datum does not have."
+                self.findings.add(problem("not-in-this-version", place, detail, hint=f"Remove {key}."))
             elif key not in known:
                 detail = f"{what} has no key '{key}'; it has {listing(known)}."
                 self.findings.add(problem("unknown-key", place, detail, hint=suggestion(key, known)))

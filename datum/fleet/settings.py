@@ -24,7 +24,7 @@ NO_LIMIT: Final = "none"
 _EXPECTED: Final = ("arch", "machine_id", "os")
 _COMMIT: Final = re.compile(r"(?:sha1:|sha256:)?([0-9a-f]{40}|[0-9a-f]{64})")
 _LATER_LIMITS: Final = MappingProxyType(
-    dict.fromkeys(("replaces", "restarts", "packages", "package_removals", "share"), "a limit other than removals")
+    dict.fromkeys(("replaces", "restarts", "packages", "package_removals", "share"), "limits other than removals")
 )
 
 

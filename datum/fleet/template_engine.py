@@ -20,7 +20,7 @@ from jinja2.runtime import LoopContext, StrictUndefined
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from datum.fleet.expressions.budget import Budget, bounded, check_size
+from datum.fleet.expressions.budget import Budget, bounded, check_size, steps_of
 from datum.fleet.expressions.evaluation import check_machine
 from datum.fleet.expressions.evaluator import ALLOWED, chains_of, check_node
 from datum.fleet.expressions.functions import FILTERS
@@ -206,7 +206,7 @@ def _no_else(engine: _Engine, _value: object) -> object:
 def _spending(builtin: Builtin) -> Callable[..., JsonValue]:
     def call(engine: _Engine, value: Found, *arguments: Found, **named: Found) -> JsonValue:
         result = apply(builtin, value, arguments, named)
-        engine.budget.spend(1 + len(result) // 64 if isinstance(result, str) or is_list(result) else 1)
+        engine.budget.spend(1 + steps_of(result))
         return result
 
     return pass_environment(call)

@@ -2,19 +2,24 @@
 
 Rules enforced here: target identities are unique, nothing lies below a leaf, the agent's own places are no targets
 (design 3.4), references are resolved, no cycle remains. Every diagnostic of a manifest is collected. No effects.
+
+Every provider is called through the guard of this module: what it raises or answers against its contract is told as a
+bug of that provider, with the resource and the step.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Final, TypeVar
 
 from datum.diagnostics import Diagnostic, SourceLocation, sorted_unique
-from datum.errors import FleetError
+from datum.errors import FleetError, ProviderContractError
 from datum.graph.ordering import order_nodes
-from datum.model.graph import Dependency, DependencyKind, Node, ResourceGraph, Target
+from datum.model.graph import Dependency, DependencyKind, Node, ResourceGraph, Target, may_share
 from datum.model.identity import ResourceId
 from datum.model.manifest import EffectiveManifest, Resource
-from datum.provider.contract import AnyProvider, DesiredError
+from datum.provider.contract import AnyProvider, DesiredError, ImplicitEdge
 from datum.provider.paths import is_below, parents
+
+_Answer = TypeVar("_Answer")
 
 PROTECTED_PATHS: Final = ("/etc/datum", "/var/lib/datum")
 """Where configuration, trust and state lie unless the host's configuration says otherwise; the host room refuses
@@ -43,17 +48,17 @@ def build_graph(manifest: EffectiveManifest, providers: Mapping[str, AnyProvider
 
     Raises:
         FleetError: with every diagnostic: values that cannot be meant, targets held twice, cycles.
+        ProviderContractError: a provider raised, or answered what the contract does not allow.
     """
     diagnostics: list[Diagnostic] = []
-    nodes = parse_nodes(manifest.resources, providers, diagnostics)
+    nodes = _parse(manifest.resources, providers, diagnostics)
     holders = _claim_targets(nodes, diagnostics)
-    dependencies = _declared(nodes, diagnostics)
+    dependencies = _declared(nodes, frozenset(resource.id for resource in manifest.resources), diagnostics)
     dependencies += _implicit(nodes, providers, _Index(holders))
+    ordering = order_nodes(nodes, dependencies)
+    diagnostics += ordering.diagnostics
     if diagnostics:
         raise FleetError(*sorted_unique(diagnostics))
-    ordering = order_nodes(nodes, dependencies)
-    if ordering.diagnostics:
-        raise FleetError(*sorted_unique(ordering.diagnostics))
     requires: dict[ResourceId, list[ResourceId]] = {}
     for dependency in ordering.dependencies:
         if dependency.kind is DependencyKind.REQUIRES:
@@ -68,12 +73,12 @@ def build_graph(manifest: EffectiveManifest, providers: Mapping[str, AnyProvider
     )
 
 
-def parse_nodes(
+def _parse(
     resources: Iterable[Resource], providers: Mapping[str, AnyProvider], diagnostics: list[Diagnostic]
 ) -> dict[ResourceId, Node]:
-    """Let each type read its resources; what it cannot mean is added to `diagnostics`."""
+    """Let each type read its resources, in the order of their ids; what it cannot mean is added to `diagnostics`."""
     nodes: dict[ResourceId, Node] = {}
-    for resource in resources:
+    for resource in sorted(resources, key=lambda resource: resource.id):
         provider = providers[resource.id.type]
         attributes = resource.attributes
         if resource.unmanaged:
@@ -83,8 +88,38 @@ def parse_nodes(
         except DesiredError as error:
             diagnostics.append(_bad_value(resource, error))
             continue
-        nodes[resource.id] = Node(resource, desired, provider.targets(desired))
+        except Exception as error:
+            raise _breach(resource, "parse", f"raised {error!r}") from error
+        targets = _ask(resource, "targets", lambda provider=provider, desired=desired: tuple(provider.targets(desired)))  # type: ignore[misc]  # mypy cannot type defaults of lambdas
+        if odd := [target for target in targets if not isinstance(target, Target)]:
+            raise _breach(resource, "targets", f"answered {odd[0]!r}")
+        nodes[resource.id] = Node(resource, desired, targets)
     return nodes
+
+
+def _ask(resource: Resource, step: str, call: Callable[[], _Answer]) -> _Answer:
+    """Call into a provider.
+
+    Raises:
+        ProviderContractError: whatever it raised.
+    """
+    try:
+        return call()
+    except Exception as error:
+        raise _breach(resource, step, f"raised {error!r}") from error
+
+
+def _breach(resource: Resource, step: str, what: str) -> ProviderContractError:
+    return ProviderContractError(
+        Diagnostic(
+            location=resource.location,
+            code="provider-breach",
+            summary="A provider broke its contract.",
+            detail=f"The provider '{resource.id.type}', asked for '{step}' of {resource.id}, {what}. "
+            "This is a bug in it.",
+            resource=str(resource.id),
+        )
+    )
 
 
 def _bad_value(resource: Resource, error: DesiredError) -> Diagnostic:
@@ -104,7 +139,7 @@ def _claim_targets(nodes: Mapping[ResourceId, Node], diagnostics: list[Diagnosti
     for origin, node in nodes.items():
         for target in node.targets:
             other = holders.setdefault(target, origin)
-            if other != origin and not (target.shared and other.type == origin.type):
+            if other != origin and not may_share(nodes[other], node, target):
                 diagnostics.append(_held_twice(nodes, target, other, origin))
             diagnostics.extend(_protected(node, target))
     diagnostics.extend(_below_leaves(nodes, holders))
@@ -165,7 +200,10 @@ def _protected(node: Node, target: Target) -> Iterable[Diagnostic]:
             return
 
 
-def _declared(nodes: Mapping[ResourceId, Node], diagnostics: list[Diagnostic]) -> list[Dependency]:
+def _declared(
+    nodes: Mapping[ResourceId, Node], known: Collection[ResourceId], diagnostics: list[Diagnostic]
+) -> list[Dependency]:
+    """Return the declared edges; `known` holds the ids that have no node because of an error of their own as well."""
     dependencies: list[Dependency] = []
     for origin, node in nodes.items():
         resource = node.resource
@@ -174,7 +212,7 @@ def _declared(nodes: Mapping[ResourceId, Node], diagnostics: list[Diagnostic]) -
                 location = resource.references.get(target, resource.location)
                 if target in nodes:
                     dependencies.append(Dependency(origin, target, kind, "declared", location))
-                else:
+                elif target not in known:
                     diagnostics.append(_unresolved(resource, target, location))
     return dependencies
 
@@ -192,13 +230,29 @@ def _unresolved(resource: Resource, target: ResourceId, location: SourceLocation
 def _implicit(
     nodes: Mapping[ResourceId, Node], providers: Mapping[str, AnyProvider], index: _Index
 ) -> list[Dependency]:
+    """Return the edges that follow from desired state.
+
+    Between two absent resources an edge is turned round: what depends is removed first. Between an absent one and one
+    that is wanted there is none.
+    """
     found: list[Dependency] = []
     for origin, node in nodes.items():
-        if node.resource.absent:
-            continue
-        found.extend(
-            Dependency(origin, edge.target, edge.kind, edge.reason, soft=edge.soft)
-            for edge in providers[origin.type].edges(node.desired, index)
-            if edge.target != origin and not nodes[edge.target].resource.absent
-        )
+        for edge in _edges(node, providers[origin.type], index):
+            target = nodes.get(edge.target)
+            if target is None:
+                raise _breach(node.resource, "edges", f"answered {edge.target}, which this host does not declare")
+            if edge.target == origin or node.resource.absent is not target.resource.absent:
+                continue
+            if node.resource.absent:
+                reason = f"{edge.reason}, removed in reverse"
+                found.append(Dependency(edge.target, origin, edge.kind, reason, soft=edge.soft))
+            else:
+                found.append(Dependency(origin, edge.target, edge.kind, edge.reason, soft=edge.soft))
     return found
+
+
+def _edges(node: Node, provider: AnyProvider, index: _Index) -> tuple[ImplicitEdge, ...]:
+    edges = _ask(node.resource, "edges", lambda: tuple(provider.edges(node.desired, index)))
+    if odd := [edge for edge in edges if not isinstance(edge, ImplicitEdge)]:
+        raise _breach(node.resource, "edges", f"answered {odd[0]!r}")
+    return edges

@@ -66,18 +66,22 @@ def _shortest_cycle(graph: "nx.DiGraph[ResourceId]", knot: set[ResourceId]) -> S
 def _describe(
     nodes: Mapping[ResourceId, Node], dependencies: Iterable[Dependency], cycle: Sequence[ResourceId]
 ) -> Diagnostic:
-    edges = {(dependency.source, dependency.target): dependency for dependency in dependencies}
-    steps: list[str] = []
-    related: list[tuple[str, SourceLocation]] = []
+    steps: list[tuple[str, SourceLocation]] = []
     for target, source in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
-        edge = edges[source, target]
-        steps.append(f"{source} {edge.kind} {target} ({edge.reason})")
-        related.append((steps[-1], edge.location or nodes[source].resource.location))
+        steps.extend(
+            (
+                f"{source} {edge.kind} {target} ({edge.reason})",
+                edge.location or nodes[source].resource.location,
+            )
+            for edge in dependencies
+            if (edge.source, edge.target) == (source, target)
+        )
+    steps.reverse()
     return Diagnostic(
-        location=related[-1][1],
+        location=steps[0][1],
         code="dependency-cycle",
         summary="Resources wait for each other.",
-        detail="No order exists: " + "; ".join(reversed(steps)) + ". Remove one of these edges.",
+        detail="No order exists: " + "; ".join(text for text, _ in steps) + ". Remove one of these edges.",
         resource=str(cycle[0]),
-        related=tuple(reversed(related)),
+        related=tuple(steps),
     )

@@ -27,7 +27,7 @@ class Target:
     kind: str
     key: str
     # A keyed edit shares its file with edits of its own type, never with another type.
-    shared: bool = False
+    shared: bool = field(default=False, eq=False, order=False)
     # Nothing can lie below it: a regular file, a link.
     leaf: bool = field(default=False, eq=False, order=False)
 
@@ -58,6 +58,12 @@ class Node:
     # What `Provider.parse` returned; opaque to the engine.
     desired: object
     targets: tuple[Target, ...]
+
+
+def may_share(one: Node, other: Node, target: Target) -> bool:
+    """Whether both may hold a target: edits of parts of one thing, by one type (design 2.1)."""
+    claims = [claim for node in (one, other) for claim in node.targets if claim == target]
+    return one.resource.id.type == other.resource.id.type and all(claim.shared for claim in claims)
 
 
 @frozen

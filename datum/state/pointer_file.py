@@ -106,7 +106,7 @@ def check_binding(pointer: Pointer, fleet: str | None, host: HostName) -> None:
                 summary="This host is enrolled in another fleet",
                 detail=f"The configuration names fleet {fleet}, but the pointer of this host belongs to fleet "
                 f"{pointer.fleet}: what that fleet declared may still be on the host.",
-                hint="correct the configuration, or run `datum leave` and then `datum init` for the new fleet",
+                hint="correct the configuration; this version cannot leave a fleet for another",
             )
         )
     if host != pointer.host:
@@ -115,7 +115,7 @@ def check_binding(pointer: Pointer, fleet: str | None, host: HostName) -> None:
                 code="pointer-of-another-host",
                 summary="This host is enrolled under another name",
                 detail=f"The configuration calls this host '{host}', but its pointer was written for '{pointer.host}'.",
-                hint=f"if the host was renamed, run `datum init --rename {pointer.host}`; else correct the name",
+                hint=f"call it {pointer.host} again; this version cannot rename a host",
             )
         )
 

@@ -193,7 +193,8 @@ def _commit(clone: Path) -> None:
 
 def test_markers_and_blocks_are_read() -> None:
     document = read_document(
-        "<!-- fleet: a -->\n<!-- file: files/x -->\n<!-- expect: conflict -->\n```yaml\n# hosts/a.yaml\nlayers: {}\n```\n"
+        "<!-- fleet: a -->\n<!-- file: files/x -->\n<!-- expect: conflict -->\n"
+        "```yaml\n# hosts/a.yaml\nlayers: {}\n```\n"
         "```yaml\nfragment: 1\n```\n<!-- run: a -->\n```console\n$ datum validate\n# exit 65\n```\n"
     )
     assert document.fleets["a"].files == {"files/x": "example\n", "hosts/a.yaml": "# hosts/a.yaml\nlayers: {}\n"}

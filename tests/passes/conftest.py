@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.passes.scene import NOBODY, Scene, argv
+from tests.passes.scene import NOBODY, Scene
 
 _TYPES: Final = Path(__file__).with_name("odd_types.py")
 
@@ -36,9 +36,9 @@ def user_scene(open_folder: Path) -> Scene:
     if os.geteuid() != 0:
         return Scene(open_folder)
     scene = Scene(open_folder, uid=NOBODY)
-    done = subprocess.run([*argv(), "--version"], check=False, capture_output=True, cwd="/", **scene.caller.arguments)
+    done = subprocess.run(scene.command("--version"), check=False, capture_output=True, cwd="/")
     if done.returncode != 0:
-        why = "the environment of these tests is out of reach of uid 65534"
+        why = f"uid 65534 cannot run datum here: {done.stderr.decode()}"
         pytest.fail(why) if os.environ.get("CI") == "true" else pytest.skip(why)
     return scene
 

@@ -18,6 +18,7 @@ from attrs import frozen
 
 from datum.cli.main import main
 from tests.git_repository import GitRepository
+from tests.passes.caller import Caller
 
 FLEET_ID: Final = "0c0f7a52-6c6e-4b0e-9f0e-3b2f6f1d2a11"
 OTHER_FLEET_ID: Final = "1d1f7a52-6c6e-4b0e-9f0e-3b2f6f1d2a12"
@@ -47,18 +48,12 @@ class Ran:
         return json.loads(self.out)
 
 
-@frozen
-class Caller:
-    """Who runs a command in a process of its own."""
+class _OpenRepository(GitRepository):
+    """A clone that git works on whoever it belongs to."""
 
-    uid: int
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """For subprocess: nothing to drop where the caller runs the tests."""
-        if self.uid == os.geteuid():
-            return {}
-        return {"user": self.uid, "group": self.uid, "extra_groups": []}
+    def git(self, *argv: str, stdin: bytes = b"", environment: Mapping[str, str] | None = None) -> str:
+        """Run git there and return what it printed, stripped."""
+        return super().git("-c", "safe.directory=*", *argv, stdin=stdin, environment=environment)
 
 
 class Scene:
@@ -69,14 +64,14 @@ class Scene:
         self.folder = folder
         self.caller = Caller(os.geteuid() if uid is None else uid)
         self.root = folder / "root"
-        self.repository = GitRepository(folder / "fleet")
+        self.repository = _OpenRepository(folder / "fleet")
         for name in ("etc/app.d", "etc/other.d", "srv"):
             (self.root / name).mkdir(parents=True)
         self.give()
 
     def give(self) -> None:
         """Make everything that was put there by the test the caller's."""
-        if self.caller.uid != os.geteuid():
+        if not self.caller.is_self:
             for path in [self.folder, *self.folder.rglob("*")]:
                 os.chown(path, self.caller.uid, self.caller.uid, follow_symlinks=False)
 
@@ -106,7 +101,7 @@ class Scene:
 
     def run(self, *arguments: str) -> Ran:
         """Run one command below the root, in this process."""
-        if self.caller.uid != os.geteuid():
+        if not self.caller.is_self:
             return self.spawn(*arguments)
         return run(arguments[0], "--root", str(self.root), *arguments[1:])
 
@@ -119,7 +114,7 @@ class Scene:
     def start(self, *arguments: str, env: Mapping[str, str] | None = None) -> "subprocess.Popen[str]":
         """Start one command below the root, in a process and session of its own."""
         return subprocess.Popen(
-            [*argv(), arguments[0], "--root", str(self.root), *arguments[1:]],
+            self.command(arguments[0], "--root", str(self.root), *arguments[1:]),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -127,8 +122,11 @@ class Scene:
             start_new_session=True,
             cwd="/",
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(self.folder), **(env or {})},
-            **self.caller.arguments,
         )
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return what runs datum as the caller."""
+        return self.caller.command([*argv(), *arguments], self.folder)
 
     def apply(self, *options: str, code: int = 0) -> Ran:
         """Run a pass and expect how it ends."""

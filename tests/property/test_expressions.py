@@ -2,7 +2,7 @@
 
 from typing import Final, cast
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datum.diagnostics import SourceLocation
@@ -45,6 +45,7 @@ def fate(text: str, scope: Scope) -> object:
         return error.diagnostic
 
 
+@settings(deadline=None)
 @given(_SCOPES, _CHAINS)
 def test_dotted_names_have_the_value_that_the_parser_gives_them(scope: Scope, chain: tuple[str, ...]) -> None:
     source = ".".join(chain)
@@ -66,17 +67,20 @@ def test_dotted_names_have_the_value_that_the_parser_gives_them(scope: Scope, ch
     assert full == (plain[1] if plain[0] == "missing" else plain)
 
 
+@settings(deadline=None)
 @given(_SCOPES, _PIECES, st.text("ab $", max_size=3))
 def test_evaluation_gives_a_value_or_one_error_and_the_same_twice(scope: Scope, pieces: list[str], around: str) -> None:
     text = f"{around}${{{''.join(pieces)}}}{around}"
     assert fate(text, scope) == fate(text, scope)
 
 
+@settings(deadline=None)
 @given(_SCOPES, st.text(st.sampled_from("ab ${}'\"|.$"), max_size=12))
 def test_any_text_is_read(scope: Scope, text: str) -> None:
     fate(text, scope)
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("ab ${}"), max_size=12))
 def test_escaped_text_stands_for_itself(text: str) -> None:
     """Where nothing before an opening could be taken for its escape."""
@@ -86,6 +90,7 @@ def test_escaped_text_stands_for_itself(text: str) -> None:
         assert evaluate(escaped, {}, HERE) == literal.replace("x", "${")
 
 
+@settings(deadline=None)
 @given(st.lists(_CHAINS, min_size=2, max_size=2, unique=True))
 def test_different_names_have_different_texts(chains: list[tuple[str, ...]]) -> None:
     first, second = chains

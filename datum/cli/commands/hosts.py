@@ -9,7 +9,7 @@ from datum.agent import commands
 from datum.agent.one_pass import Request
 from datum.agent.settings import Options
 from datum.cli import parameters as given
-from datum.cli.effects import make_ports
+from datum.cli.effects import make_ports, pass_ports
 
 
 def init(
@@ -60,7 +60,8 @@ def plan(
     if observed is not None:
         return _replay(observed, fleet, is_json=json)
     options = Options(config, repo, ref, rev, host, state_dir, root, offline)
-    made = commands.plan(options, Request(is_detailed=detailed_exitcode), make_ports(), is_untrusted=untrusted)
+    with pass_ports() as ports:
+        made = commands.plan(options, Request(is_detailed=detailed_exitcode), ports, is_untrusted=untrusted)
     if record is not None and made.record is not None:
         planning.write_record(record, made.record)
     planning.show(made, is_json=json)
@@ -105,8 +106,8 @@ def apply(
     request = Request(
         expect=expect, allowed_removals=read_allowance(allow, has_plan=bool(expect)), is_detailed=detailed_exitcode
     )
-    ports = make_ports(catches_signals=True)
-    applied = commands.apply(options, request, ports, wait=wait, complain=complain)
+    with pass_ports(catches_signals=True) as ports:
+        applied = commands.apply(options, request, ports, wait=wait, complain=complain)
     passes.show(applied, is_json=json)
     return applied.exit_code
 
@@ -159,6 +160,7 @@ def orphans(
     from datum.cli.views import planning
 
     options = Options(config=config, repo=repo, host=host, state_dir=state_dir, root=root)
-    made = commands.orphans(options, make_ports())
+    with pass_ports() as ports:
+        made = commands.orphans(options, ports)
     planning.show_orphans(made, is_json=json)
     return made.report.exit_code

@@ -50,7 +50,7 @@ def write_pass(paper: Paper, report: Mapping[str, Any]) -> None:
         write_resource(paper, resource)
     write_orphans(paper, report["orphans"])
     for item in report["left_over"]:
-        fields = ", ".join(item["fields"]) or "it cannot be looked at"
+        fields = ", ".join(item["fields"]) or "it cannot be looked at, or waits for what cannot"
         paper.line("  ", ("left over ", "bold red"), f"{item['id']}: {fields}")
         if item["suspects"]:
             paper.line("      changed after its own action, perhaps by ", ", ".join(item["suspects"]))
@@ -80,5 +80,7 @@ def _show_joined(applied: Applied, *, is_json: bool) -> None:
         return
     paper = Paper()
     paper.line(f"An equal request (process {joined.pid}) was waiting; its pass answers this one too.")
-    paper.line(f"{joined.outcome.outcome.replace('_', ' ').capitalize()}. ", ("report ", "dim"), joined.outcome.report)
+    paper.line(f"{joined.outcome.outcome.replace('_', ' ').capitalize()}.")
+    if joined.outcome.report:
+        paper.line(("report ", "dim"), (joined.outcome.report, "dim"))
     paper.print_to(sys.stdout)

@@ -45,16 +45,22 @@ def write_plan(paper: Paper, plan: Mapping[str, Any]) -> None:
     in_sync = plan["counts"].get("in_sync", 0)
     paper.line((plan["host"], "bold"), f" at {plan['revision']}")
     for resource in resources:
-        write_resource(paper, resource)
+        write_resource(paper, {**resource, "outcome": _planned(resource["outcome"])})
     write_orphans(paper, plan["orphans"])
     operations = count_operations(resources)
-    rest = {name: count for name, count in plan["counts"].items() if name in {"skipped", "failed", "unobservable"}}
+    counts = plan["counts"].items()
+    rest = {_planned(name): count for name, count in counts if name in {"skipped", "failed", "unobservable"}}
     if not operations and not rest:
         paper.line(("Nothing to do", "green"), f": {in_sync} in sync.")
         return
     sums = ", ".join(words for words in (operations, count_words(rest), f"{in_sync} in sync") if words)
     paper.line(("Plan", "bold"), f": {sums}.")
     paper.line(("plan id ", "dim"), (plan["plan_id"], "dim"))
+
+
+def _planned(outcome: str | None) -> str | None:
+    """Return the word for what a plan foresees: nothing was tried, so nothing failed."""
+    return "impossible" if outcome == "failed" else outcome
 
 
 def _show_source(made: PlanMade) -> None:

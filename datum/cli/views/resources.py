@@ -24,6 +24,7 @@ _OUTCOMES: Final = {
     "held": "yellow",
     "busy": "yellow",
     "unobservable": "magenta",
+    "impossible": "bold red",
 }
 _SHORT: Final = 60
 
@@ -105,7 +106,7 @@ def short(value: object) -> str:
     return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
 
 
-def count_words(counts: Mapping[str, int]) -> str:
+def count_words(counts: Mapping[Any, int]) -> str:
     """Return `3 applied, 997 in sync`."""
     return ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items() if count)
 

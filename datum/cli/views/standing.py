@@ -57,6 +57,18 @@ def _write_newest(paper: Paper, newest: Mapping[str, Any]) -> None:
     paper.line(
         ("last pass   ", "dim"), f"{newest.get('id', '?')} ", (outcome.replace("_", " "), style), f" {sums}".rstrip()
     )
+    source = _source(newest)
+    if source is not None:
+        status = str(source.get("status", "unknown"))
+        names = f", names {source['revision']}" if source.get("revision") else ""
+        style = "" if status in {"ok", "not_asked"} else "yellow"
+        paper.line(("source      ", "dim"), (status.replace("_", " "), style), f" in that pass{names}")
+
+
+def _source(newest: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return what asking the source gave when it was last asked; a report is data of a file, and may be damaged."""
+    source = newest.get("source")
+    return source if isinstance(source, Mapping) else None
 
 
 def _as_json(status: Status) -> Mapping[str, Any]:
@@ -76,5 +88,7 @@ def _as_json(status: Status) -> Mapping[str, Any]:
         }
         if running
         else None,
-        "newest": {key: newest.get(key) for key in ("id", "outcome", "exit_code", "counts")} if newest else None,
+        "newest": {key: newest.get(key) for key in ("id", "outcome", "exit_code", "counts", "source")}
+        if newest
+        else None,
     }

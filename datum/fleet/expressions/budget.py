@@ -8,7 +8,9 @@ from attrs import define
 from datum.fleet.expressions.problems import EvaluationError
 from datum.model.json import JsonValue
 
-STEPS: Final = 10_000
+STEPS: Final = 100_000
+# Characters, or items of a list, that making them costs one step more.
+_PER_STEP: Final = 64
 # Characters and items of a value that an expression makes.
 SIZE_LIMIT: Final = 4 * 1024 * 1024
 
@@ -28,6 +30,11 @@ class Budget:
         self.left -= steps
         if self.left < 0:
             raise EvaluationError("expression-budget", "The evaluation takes more steps than are allowed.")
+
+
+def steps_of(value: object) -> int:
+    """Return what making a value costs beside the one step that everything costs."""
+    return len(value) // _PER_STEP if isinstance(value, (str, tuple)) else 0
 
 
 def check_size(size: int) -> None:

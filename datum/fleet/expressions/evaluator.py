@@ -17,7 +17,7 @@ from jinja2.exceptions import TemplateSyntaxError
 from jinja2.parser import Parser
 
 from datum.fleet.expressions import operators
-from datum.fleet.expressions.budget import Budget, bounded, check_size
+from datum.fleet.expressions.budget import Budget, bounded, check_size, steps_of
 from datum.fleet.expressions.functions import FILTERS
 from datum.fleet.expressions.library import apply, find
 from datum.fleet.expressions.names import Chain, lookup
@@ -82,8 +82,8 @@ def compile_expression(source: str) -> Compiled:
     if len(source) > LENGTH_LIMIT:
         raise EvaluationError("expression-budget", f"An expression has at most {LENGTH_LIMIT} characters.")
     _check_nesting(source)
-    parser = Parser(Environment(autoescape=False), source, state="variable")
     try:
+        parser = Parser(Environment(autoescape=False), source, state="variable")
         node = parser.parse_expression()
         if not parser.stream.eos:
             raise EvaluationError("expression-syntax", f"'{parser.stream.current.value}' is not expected there.")
@@ -215,7 +215,9 @@ class _Evaluator:
         if chain is not None:
             return self._resolve(chain)
         visit: Callable[[Any], Found] = getattr(self, f"_{type(node).__name__.lower()}", self._binary)
-        return visit(node)
+        value = visit(node)
+        self._budget.spend(steps_of(value))
+        return value
 
     def _binary(self, node: nodes.BinExpr) -> JsonValue:
         return operators.binary(node.operator or "", self.value(node.left), self.value(node.right))

@@ -49,7 +49,7 @@ def test_for_each_null_is_as_if_never_said() -> None:
     ("text", "code"),
     [
         ("'thing:a': {for_each: [x]}", "each-key-missing"),
-        ("'thing:each.key': {for_each: 3}", "wrong-type"),
+        ("'thing:each.key': {for_each: [a]}", "each-key-missing"),
         ("'thing:${each.key}': {for_each: 3}", "wrong-type"),
         ("'thing:${each.key}': {for_each: text}", "wrong-type"),
         ("'thing:${each.key}': {for_each: [1]}", "bad-value"),

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -441,27 +442,28 @@ def test_an_exception_while_waiting_leaves_the_queue(state: Path) -> None:
     held.release()
 
 
-def test_who_joined_waits_for_the_end_of_a_pass_that_began_in_time(state: Path) -> None:
-    holder = taken(state, "first")
-    waiter = _Request(state, "same")
+def test_who_joined_waits_for_the_end_of_a_pass_that_began_in_time(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, waiter = taken(state, "first"), _Request(state, "same")
     step(waiter)
+    now = 0.0
     mine: list[PassLock] = []
+    monkeypatch.setattr(lock_module, "time", SimpleNamespace(monotonic=lambda: now, sleep=lambda _seconds: None))
 
     def advance() -> bool:
+        nonlocal now
         if not mine:
             holder.release()
             mine.append(running(step(waiter)))
-        elif is_old():
+        elif now == 0.0:
+            now = 1000.0
+        else:
             mine[0].finish(OUTCOME)
             mine[0].release()
         return False
 
-    looks = iter(range(1000))
-
-    def is_old() -> bool:
-        return next(looks) > 20
-
-    answer = acquire(state, "same", wait=0.03, stopped=advance)
+    answer = acquire(state, "same", wait=10, stopped=advance)
     assert answer == JoinedPass(os.getpid(), OUTCOME)
     assert mine[0].companions == (Companion(os.getpid(), os.getuid()),)
 

@@ -20,7 +20,7 @@ VALUES: Final[JsonValue] = freeze(
 )
 
 
-def of(source: str) -> JsonValue | object:
+def of(source: str) -> object:
     assert isinstance(VALUES, Mapping)
     return evaluate(f"${{{source}}}", {"var": VALUES}, SourceLocation("f"))
 

@@ -1,0 +1,138 @@
+"""The tables of the documentation say what the code says."""
+
+import ast
+import inspect
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from datum.agent.settings import _KEYS
+from datum.cli.commands import authors, hosts
+from datum.errors import ExitCode
+from datum.fleet.common import COMMON_SHAPES, CONTROL_FIELDS
+from datum.fleet.expressions.functions import FILTERS
+from datum.fleet.expressions.library import Builtin
+from datum.fleet.expressions.names import MACHINE_NAMES, ROOTS
+from datum.fleet.expressions.predicates import TESTS
+from datum.fleet.settings import SETTING_KEYS
+from datum.model.plan import HoldReason, Label
+from datum.model.result import Outcome, PassOutcome
+from datum_providers.file.provider import FileProvider
+from tests.docs.test_examples import documents
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+def section(page: str, heading: str) -> str:
+    """Return a part of a page, from a heading to the next of its rank or above."""
+    # A comment in an example looks like a heading.
+    text = re.sub(r"^```.*?^```$", "", (ROOT / "docs" / page).read_text(), flags=re.MULTILINE | re.DOTALL)
+    rank = heading.count("#")
+    match = re.search(rf"^{re.escape(heading)}$(.*?)(?=^#{{1,{rank}}} |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert match is not None, f"{page} has no '{heading}'"
+    return match[1]
+
+
+def rows(text: str) -> list[list[str]]:
+    """Return the cells of every table row but heads and rules."""
+    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
+    return [row for number, row in enumerate(cells) if "---" not in row[0] and not _is_head(cells, number)]
+
+
+def _is_head(cells: list[list[str]], number: int) -> bool:
+    return number + 1 < len(cells) and "---" in cells[number + 1][0]
+
+
+def names(cells: list[str]) -> set[str]:
+    """Return what stands between backquotes."""
+    return {name for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+
+
+@pytest.mark.parametrize(("heading", "table"), [("### Filters", FILTERS), ("### Tests", TESTS)])
+def test_filters_and_tests_are_listed_in_their_own_words(heading: str, table: Mapping[str, Builtin]) -> None:
+    said = {row[0]: row[1] for row in rows(section("manifest.md", heading))}
+    assert said == {f"`{builtin.usage}`": builtin.summary for builtin in table.values()}
+
+
+def test_common_fields_are_listed() -> None:
+    text = section("manifest.md", "## Resources")
+    said = {name.split(":")[0] for row in rows(text) for name in names(row[:1])}
+    assert said == set(COMMON_SHAPES) | CONTROL_FIELDS
+
+
+def test_roots_and_machine_values_are_listed() -> None:
+    said = names([row[0] for row in rows(section("manifest.md", "## Expressions"))])
+    assert set(ROOTS) <= said
+    late = names([row[0] for row in rows(section("manifest.md", "## Late values"))])
+    assert {name.split(".")[1] for name in late} == set(MACHINE_NAMES)
+
+
+def test_settings_are_listed() -> None:
+    said = names([row[0] for row in rows(section("manifest.md", "## Settings"))])
+    assert {name.split(".")[0] for name in said} == set(SETTING_KEYS)
+
+
+def test_keys_of_the_configuration_are_listed() -> None:
+    assert names([row[0] for row in rows(section("operations.md", "### agent.yaml"))]) == set(_KEYS)
+
+
+def test_labels_and_holds_are_listed() -> None:
+    assert names([row[0] for row in rows(section("operations.md", "## Read a plan"))]) == {word.value for word in Label}
+    held = names([row[0] for row in rows(section("operations.md", "### Held"))])
+    # Nothing of this version pauses.
+    assert held == {word.value for word in HoldReason} - {HoldReason.PAUSE.value}
+
+
+def test_exit_codes_and_outcomes_are_listed() -> None:
+    text = (ROOT / "docs" / "exit-codes.md").read_text()
+    said = {row[0]: row[1] for row in rows(text)}
+    assert said.pop("128+N") == ""
+    assert said == {str(int(code)): f"`{code.name}`" for code in ExitCode}
+    for outcome in (*PassOutcome, *Outcome):
+        assert f"`{outcome.value}`" in text
+
+
+def test_commands_of_the_readme_are_those_that_exist() -> None:
+    text = (ROOT / "README.md").read_text()
+    said = set(re.findall(r"`([a-z]+)`", text.split("The commands", 1)[1].split("What does not yet")[0]))
+    existing = {
+        name
+        for module in (hosts, authors)
+        for name, found in inspect.getmembers(module, inspect.isfunction)
+        if found.__module__ == module.__name__ and not name.startswith("_")
+    }
+    assert said == existing
+
+
+def test_page_of_file_lists_its_fields() -> None:
+    text = (ROOT / "providers" / "datum_providers" / "file" / "README.md").read_text()
+    table = text.split("## Fields")[1].split("\n## ")[0]
+    assert names([row[0] for row in rows(table)]) == set(FileProvider.fields)
+
+
+@pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_python_blocks_are_python(path: Path) -> None:
+    for block in re.findall(r"^```python\n(.*?)^```$", path.read_text(), re.MULTILINE | re.DOTALL):
+        ast.parse(block)
+
+
+@pytest.mark.parametrize(
+    "path", [*documents(), *sorted((ROOT / "adr").glob("*.md"))], ids=lambda path: str(path.relative_to(ROOT))
+)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]*)(?:#[\w-]+)?\)", path.read_text()):
+        if target and "://" not in target and not target.startswith("NNNN"):
+            assert (path.parent / target).exists(), target
+
+
+def test_anchors_exist() -> None:
+    for path in documents():
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#([\w-]+)\)", path.read_text()):
+            page = path.parent / target if target else path
+            headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+            anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            assert anchor in anchors, f"{path.name}: {target}#{anchor}"

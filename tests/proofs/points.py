@@ -1,0 +1,266 @@
+"""Every writing system call of one pass, a strike at any of them, and what must hold afterwards (design 1.4, 4.7).
+
+A point is the n-th call of one name that the datum process itself makes; the programs that it runs are struck where they
+are tested. SIGKILL keeps the call from happening; an error makes it fail without happening.
+"""
+
+import ast
+import json
+import os
+import re
+import signal
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from attrs import frozen
+
+from tests.harness.strace import WRITING, Call, parse
+from tests.passes.scene import Ran, run, snapshot
+from tests.proofs.readers import readers_that_take
+from tests.proofs.stage import REPORTS, STATE, Stage, State, command, environment, is_own, paths
+
+KILL: Final = "SIGKILL"
+ERRORS: Final = ("ENOSPC", "EROFS")
+SYNC_ERRORS: Final = ("EIO", "ENOSPC")
+# Exit codes of design 5 that a pass may end with when a write fails.
+HONEST_CODES: Final = frozenset({0, 1, 69, 71, 74})
+_SYNCS: Final = frozenset({"fsync", "fdatasync", "sync", "syncfs"})
+_OPENS: Final = ("open", "openat", "openat2", "creat")
+_CREATES: Final = ("O_CREAT", "O_TMPFILE")
+_POINTER_WRITE: Final = re.compile(r"\d+<[^>]*/\.pointer\.json\.[0-9a-f]+\.tmp>, (\".*\"), \d+")
+_PART: Final = re.compile(r"\.(?P<name>.+)\.datum\.dpkg-tmp")
+_STRUCK: Final = re.compile(r"(?:\d+ +)?(\w+)\((.*)\) += (?:\?|-1 \w+ .*\(INJECTED\))$")
+_VARIABLE: Final = re.compile(r"[0-9a-f]{8,}|\d+")
+_SECONDS: Final = 60
+
+
+@frozen
+class Point:
+    """One writing call of the pass."""
+
+    # In the order of the trace, from 0.
+    number: int
+    name: str
+    nth: int
+    # Whether another process of the pass makes as many calls of this name.
+    is_shared: bool
+    # Arguments without what differs from run to run.
+    likeness: str
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What is worth injecting here."""
+        return (KILL, *(SYNC_ERRORS if self.name in _SYNCS else ERRORS))
+
+
+@frozen
+class Trace:
+    """What one clean pass does."""
+
+    points: tuple[Point, ...]
+    # Every content that the pointer ever has, the first being that before the pass.
+    pointers: tuple[bytes, ...]
+
+
+@frozen
+class Verdict:
+    """What one strike came to."""
+
+    point: Point
+    fault: str
+    code: int
+    # How many managed paths were at their new state right after.
+    done: int
+    # What does not hold; empty where all is well.
+    wrong: tuple[str, ...]
+
+
+def trace_pass(stage: Stage) -> Trace:
+    """Run the pass once under a tracer, on a copy, and return what it wrote and when."""
+    with stage.copy() as root:
+        before = (root / STATE / "pointer.json").read_bytes()
+        log = root.parent / "trace"
+        names = ",".join(f"?{name}" for name in (*WRITING, *_OPENS))
+        options = ["-f", "--seccomp-bpf", "-y", "-s", "65536", "-e", f"trace={names}"]
+        done = _strace(root, log, options)
+        assert done.returncode == 0, done.stderr
+        calls = parse(log.read_text(errors="replace"))
+        after = (root / STATE / "pointer.json").read_bytes()
+    pointers = (before, *(_bytes(match[1]) for call in calls if (match := _POINTER_WRITE.match(call.arguments))))
+    assert pointers[-1] == after, "the trace does not hold what the pointer came to"
+    return Trace(tuple(_points(calls, stage)), pointers)
+
+
+def _points(calls: list[Call], stage: Stage) -> Iterator[Point]:
+    own = calls[0].pid
+    others: Counter[str] = Counter()
+    for (_, name), count in Counter((call.pid, call.name) for call in calls if call.pid != own).items():
+        others[name] = max(others[name], count)
+    writing = [call for call in calls if call.pid == own and _is_writing(call)]
+    for number, call in enumerate(writing):
+        yield Point(number, call.name, call.nth, call.nth <= others[call.name], _like(call.arguments))
+
+
+def _is_writing(call: Call) -> bool:
+    return call.name not in _OPENS or any(flag in call.arguments for flag in _CREATES)
+
+
+def _like(arguments: str) -> str:
+    """Return the first argument, and a path that follows, without numbers and folder of this run."""
+    text = re.sub(r"/[^\"<>]*/root/", "/", arguments.split(', "{')[0])
+    return _VARIABLE.sub("N", text)[:160]
+
+
+def _bytes(literal: str) -> bytes:
+    """Return what strace quotes as a C string."""
+    value = ast.literal_eval(f"b{literal}")
+    assert isinstance(value, bytes)
+    return value
+
+
+def strike(stage: Stage, trace: Trace, point: Point, fault: str) -> Verdict:
+    """Strike a fresh copy of the prepared host at one point, and judge the host right after and two passes later."""
+    with stage.copy() as root:
+        log = root.parent / "trace"
+        action = "signal=KILL" if fault == KILL else f"error={fault}"
+        # Alone where a child would be struck too; the faster way of tracing follows children.
+        follow = [] if point.is_shared else ["-f", "--seccomp-bpf"]
+        inject = f"inject={point.name}:{action}:when={point.nth}"
+        done = _strace(root, log, [*follow, "-y", "-s", "0", "-e", f"trace={point.name}", "-e", inject])
+        struck = _struck(log)
+        wrong = [*_judge_strike(point, struck), *_judge_end(done, fault), *_judge_host(stage, trace, root)]
+        achieved = sum(State.read(root / path) == state for path, state in stage.new.items())
+        wrong += _judge_next(stage, trace, root)
+    return Verdict(point, fault, done.returncode, achieved, tuple(wrong))
+
+
+def _strace(root: Path, log: Path, options: Iterable[str]) -> "subprocess.CompletedProcess[str]":
+    argv = ["strace", "-qq", "-o", str(log), *options, "--", *command(root, "apply")]
+    with subprocess.Popen(
+        argv,
+        env=environment(root.parent),
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(timeout=_SECONDS)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def _struck(log: Path) -> str | None:
+    """Return the likeness of the call that was struck; None where none was."""
+    for line in reversed(log.read_text(errors="replace").splitlines()):
+        match = _STRUCK.fullmatch(line)
+        if match is not None:
+            return _like(match[2])
+    return None
+
+
+def _judge_strike(point: Point, struck: str | None) -> Iterator[str]:
+    """A strike elsewhere would prove something else."""
+    if struck is None:
+        yield f"the pass never made call {point.nth} of {point.name}"
+    elif _target(struck) != _target(point.likeness):
+        yield f"struck at {struck}, meant {point.likeness}"
+
+
+def _target(likeness: str) -> str:
+    """Return what a likeness touches: data that is written is not shown by both traces."""
+    return likeness.split(', "')[0] if re.match(r"N<", likeness) and ', "' in likeness else likeness
+
+
+def _judge_end(done: "subprocess.CompletedProcess[str]", fault: str) -> Iterator[str]:
+    if "Traceback" in done.stderr or "Traceback" in done.stdout:
+        yield f"a traceback: {done.stderr[-300:]}"
+    if fault == KILL:
+        if done.returncode != -signal.SIGKILL:
+            yield f"the killed pass ended with {done.returncode}"
+        return
+    if done.returncode not in HONEST_CODES:
+        yield f"exit code {done.returncode}: {done.stderr[-300:]}"
+    if done.returncode and not (done.stderr + done.stdout).strip():
+        yield f"exit code {done.returncode} without a word"
+
+
+def _judge_host(stage: Stage, trace: Trace, root: Path) -> Iterator[str]:
+    """Old or new at every path, and nothing that a reader would take for a file of its own."""
+    pointer = root / STATE / "pointer.json"
+    if not pointer.exists() or pointer.read_bytes() not in trace.pointers:
+        yield "the pointer is none of the versions that a clean pass writes"
+    for path, new in stage.new.items():
+        found = State.read(root / path)
+        if not _is_old_or_new(found, stage.old[path], new):
+            yield f"/{path} is neither old nor new: {found}"
+    for path in sorted(paths(root) - set(stage.new) - stage.others):
+        name = os.path.basename(path)
+        part = _PART.fullmatch(name)
+        if not is_own(path) and (part is None or f"{os.path.dirname(path)}/{part['name']}" not in stage.new):
+            yield f"/{path} is there and is neither managed nor a leftover's name"
+        if not is_own(path) and (takers := readers_that_take(path)):
+            yield f"/{path} would be read by {', '.join(takers)}"
+    for report in (root / REPORTS).glob("*.json"):
+        if not isinstance(json.loads(report.read_bytes()), dict):
+            yield f"{report.name} is not a whole report"
+
+
+def _is_old_or_new(found: State | None, old: State | None, new: State | None) -> bool:
+    """Content changes come whole with their rights; rights alone change one by one, owner before mode."""
+    if found in {old, new}:
+        return True
+    if found is None or old is None or new is None or old.content != new.content or found.content != new.content:
+        return False
+    # A change of owner clears what is set-id in the old mode, so the mode may also be the old one without it.
+    modes = {old.mode, new.mode, old.mode & 0o777}
+    return found.mode in modes and found.uid in {old.uid, new.uid} and found.gid in {old.gid, new.gid}
+
+
+def _judge_next(stage: Stage, trace: Trace, root: Path) -> Iterator[str]:
+    """The next pass converges and sweeps; the one after it has nothing to do and writes nothing but its report."""
+    ran = run("apply", "--root", str(root))
+    if ran.code != 0:
+        yield f"the next pass ended with {ran.code}: {(ran.err or ran.out)[-300:]}"
+    for path, new in stage.new.items():
+        if State.read(root / path) != new:
+            yield f"the next pass left /{path} as {State.read(root / path)}"
+    if (root / STATE / "pointer.json").read_bytes() not in trace.pointers[1:]:
+        yield "after the next pass the pointer is none of the versions that a clean pass writes"
+    yield from _judge_residue(stage, root)
+    yield from _judge_quiet(root)
+
+
+def _judge_residue(stage: Stage, root: Path) -> Iterator[str]:
+    expected = {_unnumbered(path) for path in stage.own}
+    for path in sorted(paths(root) - set(stage.new) - stage.others):
+        if not is_own(path):
+            yield f"the next pass left /{path} behind"
+        elif _unnumbered(path) not in expected:
+            yield f"the next pass left /{path} behind, among what is datum's own"
+
+
+def _judge_quiet(root: Path) -> Iterator[str]:
+    without = (f"{STATE}/run", f"{STATE}/lock", REPORTS)
+    before = snapshot(root, without)
+    ran: Ran = run("apply", "--root", str(root))
+    if ran.code != 0 or len(ran.out.splitlines()) != 1 or "nothing to do" not in ran.out:
+        yield f"one more pass has something to do: {ran.code} {ran.out[-300:]}{ran.err[-300:]}"
+    after = snapshot(root, without)
+    if after != before:
+        changed = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
+        yield f"one more pass wrote {', '.join(changed)}"
+
+
+def _unnumbered(path: str) -> str:
+    """Return a path of datum's own without ids: of reports, objects and turns."""
+    if path.startswith(REPORTS):
+        return f"{REPORTS}/report" if not os.path.basename(path).startswith(".") else path
+    return _VARIABLE.sub("N", path)

@@ -1,0 +1,50 @@
+"""Which names the programs take that read whole folders, by their own rules."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+_RUN_PARTS: Final = re.compile(r"[a-zA-Z0-9_-]+")
+_LOGROTATE_TABOO: Final = (
+    ".bak",
+    ".dpkg-bak",
+    ".dpkg-del",
+    ".dpkg-dist",
+    ".dpkg-new",
+    ".dpkg-old",
+    ".dpkg-tmp",
+    ".rpmnew",
+    ".rpmorig",
+    ".rpmsave",
+    ".swp",
+    ",v",
+    "~",
+)
+
+READERS: Final[Mapping[str, tuple[str, Callable[[str], bool]]]] = {
+    # cron(8) on Debian: the names of run-parts(8)
+    "cron": ("etc/cron.", lambda name: _RUN_PARTS.fullmatch(name) is not None),
+    # run-parts(8)
+    "run-parts": ("etc/update-motd.d", lambda name: _RUN_PARTS.fullmatch(name) is not None),
+    # sudoers(5): names that end in ~ or hold a dot are skipped
+    "sudo": ("etc/sudoers.d", lambda name: "." not in name and not name.endswith("~")),
+    # logrotate(8), tabooext
+    "logrotate": ("etc/logrotate.d", lambda name: not name.endswith(_LOGROTATE_TABOO)),
+    # apt.conf(5), sources.list(5)
+    "apt": ("etc/apt", lambda name: name.endswith((".list", ".sources", ".conf")) and not name.startswith(".")),
+    # systemd.unit(5)
+    "systemd": (
+        "etc/systemd",
+        lambda name: name.endswith((".service", ".socket", ".timer", ".conf", ".mount", ".path", ".target")),
+    ),
+    # sysctl.d(5)
+    "sysctl": ("etc/sysctl.d", lambda name: name.endswith(".conf")),
+    # /etc/profile
+    "profile": ("etc/profile.d", lambda name: name.endswith(".sh") and not name.startswith(".")),
+}
+
+
+def readers_that_take(path: str) -> list[str]:
+    """Return the readers that would read a file at a path relative to the root."""
+    name = path.rpartition("/")[2]
+    return [reader for reader, (place, takes) in READERS.items() if path.startswith(place) and takes(name)]
