@@ -12,14 +12,19 @@ import pytest
 from datum.agent.settings import _KEYS
 from datum.cli.commands import authors, hosts
 from datum.errors import ExitCode
+from datum.fleet import template_engine, yaml_reader
 from datum.fleet.common import COMMON_SHAPES, CONTROL_FIELDS
+from datum.fleet.expressions import budget
+from datum.fleet.expressions.evaluator import LENGTH_LIMIT
 from datum.fleet.expressions.functions import FILTERS
 from datum.fleet.expressions.library import Builtin
 from datum.fleet.expressions.names import MACHINE_NAMES, ROOTS
 from datum.fleet.expressions.predicates import TESTS
 from datum.fleet.settings import SETTING_KEYS
+from datum.fleet.templates import INCLUDE_LIMIT
 from datum.model.plan import HoldReason, Label
 from datum.model.result import Outcome, PassOutcome
+from datum.provider.paths import NAME_MAX, PATH_MAX
 from datum_providers.file.provider import FileProvider
 from tests.docs.test_examples import documents
 
@@ -74,6 +79,17 @@ def test_roots_and_machine_values_are_listed() -> None:
 def test_settings_are_listed() -> None:
     said = names([row[0] for row in rows(section("manifest.md", "## Settings"))])
     assert {name.split(".")[0] for name in said} == set(SETTING_KEYS)
+
+
+def test_bounds_are_those_of_the_code() -> None:
+    said = {row[0]: row[1] for row in rows(section("manifest.md", "## Limits"))}
+    assert said["a YAML file"] == (
+        f"{yaml_reader.SIZE_LIMIT:,} bytes, {yaml_reader.DEPTH_LIMIT} levels, {yaml_reader.ALIAS_LIMIT:,} values by aliases"
+    )
+    assert said["an expression"] == f"{LENGTH_LIMIT:,} characters, {budget.STEPS:,} steps"
+    assert said["a value that an expression or template makes"] == f"{budget.SIZE_LIMIT:,} characters and items"
+    assert said["a template"] == f"{template_engine.STEPS:,} steps, {INCLUDE_LIMIT} includes"
+    assert said["a path on a host"] == f"{PATH_MAX} bytes, {NAME_MAX} for each name"
 
 
 def test_keys_of_the_configuration_are_listed() -> None:
