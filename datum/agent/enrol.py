@@ -16,11 +16,13 @@ from datum.diagnostics import Diagnostic
 from datum.errors import SettingsError, StateError, UsageError
 from datum.fleet.header import read_header
 from datum.fleet.resolve import resolve_manifest
+from datum.model.identity import HostName
 from datum.model.pointer import Pointer
 from datum.model.revision import Revision
 from datum.repository.mirror import Mirror
 from datum.state.lock import JoinedPass, acquire
 from datum.state.pointer_file import check_binding, read_pointer, write_pointer
+from datum.state.transitions import rename as rename_host
 
 
 @frozen
@@ -37,8 +39,15 @@ class Enrolment:
     is_new: bool
 
 
-def enrol(options: Options, ports: Ports, *, has_timer: bool, wait: float | None) -> Enrolment:
+def enrol(options: Options, ports: Ports, *, has_timer: bool, rename: str = "", wait: float | None) -> Enrolment:
     """Write the configuration and the pointer; nothing on the host is touched.
+
+    Args:
+        options: repository and host are needed.
+        ports: the effects.
+        has_timer: whether a timer is asked for, which this version has not.
+        rename: the name this host had (design 3.5 X); empty when it is enrolled anew.
+        wait: seconds for which to wait for a running pass; None waits until it ended.
 
     Raises:
         UsageError: repository or host are not said, or the timer is asked for.
@@ -65,18 +74,34 @@ def enrol(options: Options, ports: Ports, *, has_timer: bool, wait: float | None
             )
         )
     path = config_path(options)
-    _refuse_other_configuration(path, options)
+    if not rename:
+        _refuse_other_configuration(path, options)
     settings = read_settings(options)
     require_rights(settings)
     turn = acquire(settings.state_dir, "init", wait=wait)
     if isinstance(turn, JoinedPass):
         raise StateError(*_raced(settings).diagnostics)
     with turn:
-        return _enrol(settings, path, ports)
+        return _enrol(_Intent(settings, path, options.state_dir, rename), ports)
 
 
-def _enrol(settings: Settings, path: Path, ports: Ports) -> Enrolment:
-    known = read_pointer(settings.pointer_path)
+@frozen
+class _Intent:
+    """What is to be written where."""
+
+    settings: Settings
+    config: Path
+    # As the option said it, so that later commands need none.
+    state_dir: str | None
+    rename: str
+
+
+def _enrol(intent: _Intent, ports: Ports) -> Enrolment:
+    settings = intent.settings
+    before = read_pointer(settings.pointer_path)
+    known = before
+    if known is not None and intent.rename and known.host != settings.host:
+        known = rename_host(known, _host(intent.rename), settings.host)
     if known is not None:
         check_binding(known, None, settings.host)
     with Mirror.open(settings.state_dir, ports.run) as mirror:
@@ -95,10 +120,11 @@ def _enrol(settings: Settings, path: Path, ports: Ports) -> Enrolment:
             check_binding(known, fleet, settings.host)
         manifest = resolve_manifest(tree, settings.host, ports.providers, agent_version=ports.agent)
         mirror.promote(revision)
-    _write_configuration(path, settings)
-    if known is None:
-        write_pointer(settings.pointer_path, Pointer(fleet, settings.host))
-    return Enrolment(settings, fleet, revision, len(manifest.resources), known is None)
+    _write_configuration(intent)
+    known = known or Pointer(fleet, settings.host)
+    if known != before:
+        write_pointer(settings.pointer_path, known)
+    return Enrolment(settings, fleet, revision, len(manifest.resources), known != before)
 
 
 def _raced(settings: Settings) -> StateError:
@@ -124,20 +150,43 @@ def _refuse_other_configuration(path: Path, options: Options) -> None:
                 code="configured-otherwise",
                 summary="This host is configured otherwise.",
                 detail=f"{path} says repo {said.repo}, ref {said.ref}, host {said.host}.",
-                hint="change that file by hand, or remove it and run init again; this version cannot rename a host",
+                hint=f"change that file by hand; if the host was renamed add --rename {said.host}",
             )
         )
 
 
-def _write_configuration(path: Path, settings: Settings) -> None:
-    """Write the file atomically, 0644, unless it is there: what a person wrote stays."""
-    if path.exists():
+def _host(text: str) -> HostName:
+    try:
+        return HostName(text)
+    except ValueError as error:
+        raise UsageError(
+            Diagnostic(code="bad-host-name", summary="This is no host name.", detail=f"--rename: {error}.")
+        ) from error
+
+
+def _renamed(path: Path, host: HostName) -> list[str] | None:
+    """Return the lines of the configuration with another host name; None when it names none, or is not there."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError:
+        return None
+    if not any(line.startswith("host:") for line in lines):
+        return None
+    return [f"host: {quoted(str(host))}" if line.startswith("host:") else line for line in lines]
+
+
+def _write_configuration(intent: _Intent) -> None:
+    """Write the file atomically, 0644, unless it is there: what a person wrote stays, but for a host's old name."""
+    path, settings = intent.config, intent.settings
+    lines = _renamed(path, settings.host) if intent.rename else None
+    if lines is None and path.exists():
         return
-    lines = [
+    lines = lines or [
         "# What this host enforces; written by datum init, yours to change.",
         f"repo: {quoted(settings.repo)}",
         f"ref: {quoted(settings.ref or DEFAULT_REF)}",
         f"host: {quoted(str(settings.host))}",
+        *([f"state_dir: {quoted(intent.state_dir)}"] if intent.state_dir else []),
         "trust:",
         "  # This version verifies no signatures; who can write the repository can change this host.",
         "  policy: none",

@@ -378,8 +378,10 @@ class OnePass:
             bug=_has_breach(plan, story.results),
             changes=any(result.outcome is Outcome.APPLIED for result in story.results),
         )
+        if signal is not None:
+            return
         pointer = settle(self._store.now, target, _settle_input(closing, trail, story.planned))
-        if closing.is_empty and signal is None:
+        if closing.is_empty:
             pointer = converge(pointer, target)
         self._store.move(pointer)
 

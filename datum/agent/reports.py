@@ -26,6 +26,7 @@ LOUD_DAYS: Final = 90
 """Days for which reports of passes that changed or failed are kept."""
 
 _SUFFIX: Final = ".json"
+_PART: Final = ".report.part"
 
 
 @frozen
@@ -37,6 +38,8 @@ class _Known:
     outcome: str
     is_quiet: bool
     size: int
+    # When the pass began, in seconds, and when the report was written: two passes fit into one second.
+    order: tuple[str, int]
 
 
 def write_report(folder: Path, report: PassReport, *, limit: int, complain: Callable[[str], None]) -> Path | None:
@@ -56,7 +59,8 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
     data = json.dumps(thaw(report_to_json(without_private(report))), indent=1).encode()
     try:
         folder.mkdir(mode=0o750, parents=True, exist_ok=True)
-        temporary = folder / f".{path.name}.part"
+        # One name for all: what a killed pass left is gone with the next report.
+        temporary = folder / _PART
         temporary.unlink(missing_ok=True)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640)
         with os.fdopen(descriptor, "wb") as stream:
@@ -144,11 +148,14 @@ def list_reports(folder: Path) -> list[_Known]:
             for entry in entries:
                 parts = entry.name.split(".")
                 if entry.name.endswith(_SUFFIX) and len(parts) == 4 and parts[0]:  # noqa: PLR2004
-                    size = entry.stat(follow_symlinks=False).st_size
-                    known.append(_Known(Path(entry.path), parts[0], parts[1], parts[2] == "quiet", size))
+                    status = entry.stat(follow_symlinks=False)
+                    order = (parts[0].partition("-")[0], status.st_mtime_ns)
+                    known.append(
+                        _Known(Path(entry.path), parts[0], parts[1], parts[2] == "quiet", status.st_size, order)
+                    )
     except OSError:
         return []
-    return sorted(known, key=lambda item: item.id)
+    return sorted(known, key=lambda item: item.order)
 
 
 def _evict(folder: Path, now: str, limit: int) -> None:

@@ -91,8 +91,9 @@ def _parse(
         except Exception as error:
             raise _breach(resource, "parse", f"raised {error!r}") from error
         targets = _ask(resource, "targets", lambda provider=provider, desired=desired: tuple(provider.targets(desired)))  # type: ignore[misc]  # mypy cannot type defaults of lambdas
-        if odd := [target for target in targets if not isinstance(target, Target)]:
-            raise _breach(resource, "targets", f"answered {odd[0]!r}")
+        for target in targets:
+            if not isinstance(target, Target):
+                raise _breach(resource, "targets", f"answered {target!r}")
         nodes[resource.id] = Node(resource, desired, targets)
     return nodes
 
@@ -253,6 +254,7 @@ def _implicit(
 
 def _edges(node: Node, provider: AnyProvider, index: _Index) -> tuple[ImplicitEdge, ...]:
     edges = _ask(node.resource, "edges", lambda: tuple(provider.edges(node.desired, index)))
-    if odd := [edge for edge in edges if not isinstance(edge, ImplicitEdge)]:
-        raise _breach(node.resource, "edges", f"answered {odd[0]!r}")
+    for edge in edges:
+        if not isinstance(edge, ImplicitEdge):
+            raise _breach(node.resource, "edges", f"answered {edge!r}")
     return edges

@@ -2,14 +2,18 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 JsonObject: TypeAlias = Mapping[str, JsonValue]
 
 EMPTY: JsonObject = MappingProxyType({})
+
+# The greatest integer that a double carries, and the ones below it (RFC 7493, 2.2).
+_SAFE: Final = 2**53 - 1
 
 
 def freeze(value: JsonValue) -> JsonValue:
@@ -30,11 +34,25 @@ def thaw(value: JsonValue) -> JsonValue:
     return [thaw(item) for item in value]
 
 
+def is_json(value: object) -> bool:
+    """Whether a value is of JSON, and every number in it one that JSON carries exactly (RFC 8785, RFC 7493)."""
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, int):
+        return abs(value) <= _SAFE
+    if value is None or isinstance(value, str):
+        return True
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and is_json(item) for key, item in value.items())
+    return isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)) and all(map(is_json, value))
+
+
 def canonical_json(value: JsonValue) -> bytes:
     """Return the canonical form of RFC 8785 (JCS).
 
     Raises:
-        ValueError: a number that JSON cannot carry exactly (NaN, infinity, beyond 2**53).
+        ValueError: a number that JSON cannot carry exactly (NaN, infinity, 2**53 and beyond), or a text that UTF-8
+            cannot carry (half of a surrogate pair).
     """
     import rfc8785
 
@@ -53,7 +71,7 @@ def sorted_json(value: JsonValue) -> bytes:
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, default=_as_dict
     )
-    return text.encode("utf-8", "surrogateescape")
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _as_dict(value: object) -> object:

@@ -4,13 +4,13 @@ Every provider is called through the guards of this module, so that whatever it 
 and never an error of the pass.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from attrs import evolve
 
 from datum.model.graph import Node
-from datum.model.json import JsonValue
+from datum.model.json import is_json
 from datum.model.manifest import Hazard
 from datum.model.observation import (
     Absent,
@@ -20,8 +20,8 @@ from datum.model.observation import (
     Present,
     Unobservable,
 )
-from datum.model.plan import Change, Effect, Operation, Step
-from datum.provider.contract import AnyProvider
+from datum.model.plan import Change, Effect, Need, Operation, Step
+from datum.provider.contract import AnyProvider, Removal, TransactionalProvider
 
 _Answer = TypeVar("_Answer")
 
@@ -83,16 +83,61 @@ def deletion(observed: Present) -> Step:
 
 
 def hazards_of(node: Node, step: Step, provider: AnyProvider) -> frozenset[Hazard]:
-    """Return what the step may cost and the declaration does not allow."""
-    found = guarded(provider, "hazards", lambda: provider.hazards(node.desired, step))
-    return frozenset(found) - node.resource.allow
+    """Return what the step may cost, allowed or not.
+
+    Raises:
+        BreachError: the provider raised or broke its contract.
+    """
+    found = guarded(provider, "hazards", lambda: frozenset(provider.hazards(node.desired, step)))
+    _all_are(provider, "hazards", found, Hazard)
+    return found
+
+
+def is_protected(node: Node, older: Iterable[Node]) -> bool:
+    """Whether the target or a revision of the trail declares it with `protect: true`."""
+    return node.resource.protect or any(old.resource.protect for old in older)
+
+
+def unallowed(node: Node, hazards: frozenset[Hazard], older: Iterable[Node]) -> frozenset[Hazard]:
+    """Return the hazards that hold an action: `allow` counts on the exact id, and not where it is protected (4.4)."""
+    return hazards if is_protected(node, older) else hazards - node.resource.allow
 
 
 def effects_of(node: Node, step: Step, provider: AnyProvider) -> tuple[Effect, ...]:
-    """Return what the step brings into being; nothing for a deletion."""
+    """Return what the step brings into being; nothing for a deletion.
+
+    Raises:
+        BreachError: the provider raised or broke its contract.
+    """
     if step.operation is Operation.DELETE:
         return ()
-    return guarded(provider, "effects", lambda: tuple(provider.effects(node.desired, step)))
+    found = guarded(provider, "effects", lambda: tuple(provider.effects(node.desired, step)))
+    _all_are(provider, "effects", found, Effect)
+    return found
+
+
+def removal_of(node: Node, provider: AnyProvider) -> Removal:
+    """Return what the type says of dropping this declaration.
+
+    Raises:
+        BreachError: the provider raised or broke its contract.
+    """
+    found = guarded(provider, "removal", lambda: provider.removal(node.desired))
+    _all_are(provider, "removal", (found,), Removal)
+    return found
+
+
+def transaction_of(node: Node, step: Step, provider: AnyProvider) -> str:
+    """Return the transaction that the step joins, with its type; empty for none.
+
+    Raises:
+        BreachError: the provider raised or broke its contract.
+    """
+    if not isinstance(provider, TransactionalProvider):
+        return ""
+    key = guarded(provider, "transaction", lambda: provider.transaction(node.desired, step))
+    _all_are(provider, "transaction", (key,), str)
+    return f"{provider.type_name}/{key}" if key else ""
 
 
 def equals(node: Node, observation: Observation, provider: AnyProvider) -> bool:
@@ -100,31 +145,47 @@ def equals(node: Node, observation: Observation, provider: AnyProvider) -> bool:
 
     A field that cannot be observed makes it not equal: what cannot be compared is kept.
     """
-    if not isinstance(observation, Present) or node.resource.absent:
-        return False
-    if any(isinstance(value, Unobservable) for value in observation.fields.values()):
+    if not isinstance(observation, Present) or not is_comparable(observation) or node.resource.absent:
         return False
     return decide(node, observation, provider) is None
 
 
-def plain_fields(observed: Present) -> dict[str, JsonValue]:
-    """Return the fields that are known."""
-    return {
-        name: value for name, value in observed.fields.items() if not isinstance(value, (Unobservable, NotApplicable))
-    }
+def is_comparable(observation: Observation) -> bool:
+    """Whether nothing of what is there had to be left out of a comparison."""
+    if not isinstance(observation, Present):
+        return isinstance(observation, Absent)
+    return not any(isinstance(value, Unobservable) for value in observation.fields.values())
 
 
 def _is_unknown(observed: Present, name: str) -> bool:
     return isinstance(observed.fields.get(name), (Unobservable, NotApplicable))
 
 
+def _all_are(provider: AnyProvider, what: str, answers: Iterable[object], kind: type) -> None:
+    for answer in answers:
+        if not isinstance(answer, kind):
+            raise BreachError(provider, f"{what} answered {answer!r}, no {kind.__name__}")
+
+
 def _verify(provider: AnyProvider, step: Step, observed: Present | Absent) -> None:
     if not isinstance(step, Step):
         raise BreachError(provider, f"plan answered {type(step).__name__}")
-    if not step.changes:
-        raise BreachError(provider, "plan answered a step that changes nothing")
+    _verify_parts(provider, step)
     if (step.operation is Operation.CREATE) is not isinstance(observed, Absent):
         there = "nothing is there" if isinstance(observed, Absent) else "something is there"
         raise BreachError(provider, f"plan answered {step.operation} although {there}")
     if step.operation is Operation.DELETE:
         raise BreachError(provider, "plan answered delete, which only the engine plans")
+
+
+def _verify_parts(provider: AnyProvider, step: Step) -> None:
+    _all_are(provider, "plan", (step.operation,), Operation)
+    _all_are(provider, "plan", step.changes, Change)
+    _all_are(provider, "plan", step.needs, Need)
+    if all(change.before == change.after for change in step.changes):
+        raise BreachError(provider, "plan answered a step that changes nothing")
+    if len({change.name for change in step.changes}) < len(step.changes):
+        raise BreachError(provider, "plan answered two changes of one field")
+    for change in step.changes:
+        if not (is_json(change.before) and is_json(change.after)):
+            raise BreachError(provider, f"plan answered a change of {change.name} that JSON cannot carry")

@@ -4,18 +4,26 @@ Nobody knows who made an orphan. It is removed only if it equals what some revis
 owns it, nothing declared lies below it, and its place or its `on_removal` says so; everything else is kept and named.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from attrs import evolve, frozen
 
-from datum.model.graph import Node, ResourceGraph
+from datum.model.graph import Node, ResourceGraph, may_share
 from datum.model.identity import ResourceId
-from datum.model.manifest import Hazard, OnRemoval
-from datum.model.observation import Absent, Observation, ObservedState, Present, Unobservable
+from datum.model.manifest import OnRemoval
+from datum.model.observation import Absent, Present, Unobservable
 from datum.model.plan import Action, Hold, HoldReason, Label, Orphan, OrphanState
 from datum.model.revision import Revision
-from datum.planner.decide import BreachError, deletion, equals, guarded, hazards_of
+from datum.planner.decide import (
+    BreachError,
+    deletion,
+    equals,
+    hazards_of,
+    is_comparable,
+    is_protected,
+    removal_of,
+)
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
 from datum.provider.contract import AnyProvider, Removal
 from datum.provider.paths import is_below
@@ -56,133 +64,190 @@ def plan_orphans(given: PlanInput, hold: Hold | None) -> OrphanPlan:
         given: the whole input of the plan.
         hold: set when all removals of the pass are held.
     """
-    blocked = _blocked(given)
-    words: dict[ResourceId, Orphan] = {}
+    words: list[Orphan] = []
     actions: dict[ResourceId, Action] = {}
-    for origin, sight in given.orphans.items():
-        provider = given.providers.get(origin.type)
-        word, action = _judge(origin, sight, provider, given, blocked)
-        words[origin] = word
+    for origin in sorted(given.orphans):
+        word, action = _judge(origin, given.orphans[origin], given)
+        words.append(word)
         if action is not None:
-            actions[origin] = action if action.hold or hold is None else _held(action, hold)
-    ordered = tuple(actions[origin] for origin in _reverse_order(given, actions))
-    return OrphanPlan(tuple(words[origin] for origin in sorted(words)), ordered)
+            actions[origin] = action if action.hold or hold is None else evolve(action, hold=hold)
+    return OrphanPlan(tuple(words), tuple(actions[origin] for origin in _reverse_order(given, actions)))
 
 
-def _held(action: Action, hold: Hold) -> Action:
-    return evolve(action, hold=hold)
+@frozen
+class _Case:
+    """One orphan that can be looked at, and what the rules ask."""
+
+    sights: tuple[Sight, ...]
+    package: str | None
+    provider: AnyProvider
+    given: PlanInput
+
+    @property
+    def newest(self) -> Sight:
+        return self.sights[0]
 
 
-def _blocked(given: PlanInput) -> Orphan | None:
-    """Return why nothing at all may be removed in this pass, as a word without a resource."""
-    for entry in given.trail:
-        if isinstance(entry, Unresolved):
-            return _word(
-                "unresolvable",
-                f"Revision {entry.revision.short} of the trail cannot be resolved, so nothing is removed: "
-                f"{entry.detail}",
-            )
-    if not given.graph.nodes:
-        return _word("empty_manifest", "The target declares nothing for this host, so nothing is removed.")
-    return None
+@frozen
+class _Word:
+    """What one rule says of an orphan."""
+
+    state: OrphanState
+    rule: str
+    detail: str
 
 
-def _word(rule: str, detail: str) -> Orphan:
-    return Orphan(ResourceId("orphan", "?"), OrphanState.UNSETTLED, rule, detail)
+_REMOVABLE: Final = _Word(
+    OrphanState.REMOVE, "removable", "It equals a declaration of the trail, and its place or 'on_removal' says delete."
+)
 
 
-def _judge(
-    origin: ResourceId,
-    sight: OrphanSight,
-    provider: AnyProvider | None,
-    given: PlanInput,
-    blocked: Orphan | None,
-) -> tuple[Orphan, Action | None]:
-    newest = sight.sights[0]
-
-    def word(state: OrphanState, rule: str, detail: str, release: str = "") -> Orphan:
-        return Orphan(origin, state, rule, detail, release, newest.revision)
-
-    if provider is None:
-        return word(OrphanState.UNSETTLED, "unresolvable", f"No provider of type '{origin.type}' is installed."), None
-    if isinstance(newest.observation, Unobservable):
-        return word(OrphanState.UNSETTLED, "unobservable", newest.observation.detail), None
-    if isinstance(newest.observation, Absent):
-        return word(OrphanState.ABSENT, "absent", "It is not on the host."), None
-    if blocked is not None:
-        return word(OrphanState.UNSETTLED, blocked.rule, blocked.detail), None
-    try:
-        kept = _keep_rule(sight, provider, given)
-        if kept is not None:
-            rule, detail = kept
-            return word(OrphanState.KEPT, rule, detail, KEEP_LINE), None
-        action = _deletion(origin, newest, provider, given)
-    except BreachError as error:
-        return word(OrphanState.UNSETTLED, "unobservable", error.unobservable.detail), None
-    return word(OrphanState.REMOVE, "removable", "It equals its declaration and its place says delete."), action
+def _judge(origin: ResourceId, sight: OrphanSight, given: PlanInput) -> tuple[Orphan, Action | None]:
+    provider = given.providers.get(origin.type)
+    declared_by = next((entry.revision for entry in given.trail if _declares(entry, origin)), None)
+    action = None
+    if provider is None or not sight.sights:
+        word = _Word(OrphanState.UNSETTLED, "unresolvable", f"No provider of type '{origin.type}' is installed.")
+    else:
+        case = _Case(sight.sights, sight.package, provider, given)
+        try:
+            word = next((found for rule in _RULES if (found := rule(case)) is not None), _REMOVABLE)
+            if word is _REMOVABLE:
+                action = _deletion(origin, case)
+        except BreachError as error:
+            word = _Word(OrphanState.UNSETTLED, "unobservable", error.unobservable.detail)
+    release = KEEP_LINE if word.state is OrphanState.KEPT else ""
+    return Orphan(origin, word.state, word.rule, word.detail, release, declared_by), action
 
 
-def _keep_rule(sight: OrphanSight, provider: AnyProvider, given: PlanInput) -> tuple[str, str] | None:
-    newest = sight.sights[0]
-    wish = newest.node.resource.on_removal
-    place = guarded(provider, "removal", lambda: provider.removal(newest.node.desired))
-    if place is Removal.NEVER:
-        return "protected_class", "It is one of the few things that are never removed by dropping their declaration."
-    if wish is OnRemoval.KEEP:
-        return "on_removal", f"Revision {newest.revision.short} declared it with 'on_removal: keep'."
-    if wish is None and place is Removal.KEEP:
-        return "default_keep", "Its place is not one that is meant to be dropped into."
-    if not any(equals(seen.node, seen.observation, provider) for seen in sight.sights):
-        return "modified", "It was changed since, or cannot be compared: no revision of the trail declared it so."
-    if sight.package:
-        return "package_owned", f"The package {sight.package} owns it."
-    below = _declared_on_or_below(newest, given.graph, given.observed)
-    if below is not None:
-        return "declared_below", f"{below}, which the target declares, lies below it or is the same thing."
-    return None
+def _declares(entry: Declaration | Unresolved, origin: ResourceId) -> bool:
+    return isinstance(entry, Declaration) and origin in entry.nodes and not entry.nodes[origin].resource.absent
 
 
-def _declared_on_or_below(newest: Sight, graph: ResourceGraph, observed: ObservedState) -> ResourceId | None:
-    paths = [target.key for target in newest.node.targets if target.kind == "path"]
-    identity = newest.observation.identity if isinstance(newest.observation, Present) else ""
-    for target, holder in graph.holders.items():
-        if graph.nodes[holder].resource.absent:
-            continue
-        if target in newest.node.targets:
-            return holder
-        if target.kind == "path" and any(is_below(target.key, path) for path in paths):
-            return holder
-        seen: Observation | None = observed.observations.get(holder)
-        if identity and isinstance(seen, Present) and seen.identity == identity:
-            return holder
-    return None
+def _unobservable(case: _Case) -> _Word | None:
+    found = case.newest.observation
+    return _Word(OrphanState.UNSETTLED, "unobservable", found.detail) if isinstance(found, Unobservable) else None
 
 
-def _deletion(origin: ResourceId, newest: Sight, provider: AnyProvider, given: PlanInput) -> Action | None:
-    if not isinstance(newest.observation, Present):
+def _absent(case: _Case) -> _Word | None:
+    if not isinstance(case.newest.observation, Absent):
         return None
+    for older in case.sights[1:]:
+        if isinstance(older.observation, Unobservable):
+            return _Word(OrphanState.UNSETTLED, "unobservable", older.observation.detail)
+        if isinstance(older.observation, Present):
+            detail = f"Revision {older.revision.short} declared it otherwise, and what it meant is on the host."
+            return _Word(OrphanState.KEPT, "declared_otherwise", detail)
+    return _Word(OrphanState.ABSENT, "absent", "It is not on the host.")
+
+
+def _blocked(case: _Case) -> _Word | None:
+    """Return why nothing at all may be removed in this pass."""
+    for entry in case.given.trail:
+        if isinstance(entry, Unresolved):
+            detail = f"Revision {entry.revision.short} of the trail cannot be resolved, so nothing is removed: "
+            return _Word(OrphanState.UNSETTLED, "unresolvable", detail + entry.detail)
+    if not case.given.graph.nodes:
+        detail = "The target declares nothing for this host, so nothing is removed."
+        return _Word(OrphanState.UNSETTLED, "empty_manifest", detail)
+    return None
+
+
+def _unwanted(case: _Case) -> _Word | None:
+    """Return what the type, the newest declaration and the place say against it."""
+    place = removal_of(case.newest.node, case.provider)
+    resource = case.newest.node.resource
+    if place is Removal.NEVER:
+        detail = "It is one of the few things that are never removed by dropping their declaration."
+        return _Word(OrphanState.KEPT, "protected_class", detail)
+    if resource.audit:
+        detail = f"Revision {case.newest.revision.short} declared it with 'audit: true': it was never acted on."
+        return _Word(OrphanState.KEPT, "audit", detail)
+    if resource.on_removal is OnRemoval.KEEP:
+        detail = f"Revision {case.newest.revision.short} declared it with 'on_removal: keep'."
+        return _Word(OrphanState.KEPT, "on_removal", detail)
+    if resource.on_removal is None and place is Removal.KEEP:
+        return _Word(OrphanState.KEPT, "default_keep", "Its place is not one that is meant to be dropped into.")
+    return None
+
+
+def _modified(case: _Case) -> _Word | None:
+    if any(equals(seen.node, seen.observation, case.provider) for seen in case.sights):
+        return None
+    if all(is_comparable(seen.observation) for seen in case.sights):
+        detail = "It was changed since: no revision of the trail declared it so."
+        return _Word(OrphanState.KEPT, "modified", detail)
+    return _Word(OrphanState.UNSETTLED, "unobservable", "It cannot be compared with what the trail declared.")
+
+
+def _owned(case: _Case) -> _Word | None:
+    if case.package is None:
+        return None
+    return _Word(OrphanState.KEPT, "package_owned", f"The package {case.package} owns it.")
+
+
+def _still_declared(case: _Case) -> _Word | None:
+    for holder in _declared_on_or_below(case):
+        detail = f"{holder}, which the target declares, lies below it or is the same thing."
+        return _Word(OrphanState.KEPT, "declared_below", detail)
+    return None
+
+
+# The first that has a word decides; where none has, the orphan is removed.
+_RULES: Final[tuple[Callable[[_Case], _Word | None], ...]] = (
+    _unobservable,
+    _absent,
+    _blocked,
+    _unwanted,
+    _modified,
+    _owned,
+    _still_declared,
+)
+
+
+def _declared_on_or_below(case: _Case) -> Iterable[ResourceId]:
+    graph = case.given.graph
+    orphan = case.newest.node
+    paths = [target.key for target in orphan.targets if target.kind == "path"]
+    identity = case.newest.observation.identity if isinstance(case.newest.observation, Present) else ""
+    for target, holder in graph.holders.items():
+        node = graph.nodes[holder]
+        if node.resource.absent or (target in orphan.targets and may_share(orphan, node, target)):
+            continue
+        seen = case.given.observed.observations.get(holder)
+        is_on_it = target in orphan.targets
+        is_below_it = target.kind == "path" and any(is_below(target.key, path) for path in paths)
+        is_same_thing = bool(identity) and isinstance(seen, Present) and seen.identity == identity
+        if is_on_it or is_below_it or is_same_thing:
+            yield holder
+
+
+def _deletion(origin: ResourceId, case: _Case) -> Action:
+    """Return the action that removes an orphan; hazards have nobody to allow them, since the target is silent on it."""
+    newest = case.newest
+    assert isinstance(newest.observation, Present)  # noqa: S101  # the rules let nothing else through
     step = deletion(newest.observation)
-    hazards: frozenset[Hazard] = hazards_of(newest.node, step, provider)
+    hazards = hazards_of(newest.node, step, case.provider)
     hold = None
-    if any(node.resource.protect for node in given.declarations(origin)):
+    if is_protected(newest.node, case.given.declarations(origin)):
         hold = Hold(
             HoldReason.PROTECT,
             f"A revision of the trail declares {origin} with 'protect: true'.",
             "remove it by hand, or declare it again without 'protect' first",
         )
-    elif hazards:
+    elif risks := ", ".join(sorted(hazards)):
         hold = Hold(
             HoldReason.HAZARD,
-            f"Removing {origin} risks {', '.join(sorted(hazards))}.",
-            f"declare {origin} with 'absent: true' and 'allow: [{', '.join(sorted(hazards))}]'",
+            f"Removing {origin} risks {risks}.",
+            f"declare {origin} with 'absent: true' and 'allow: [{risks}]'",
         )
     return Action(
         resource=origin,
-        provider=f"{provider.type_name} {provider.version}",
+        provider=f"{case.provider.type_name} {case.provider.version}",
         operation=step.operation,
         changes=step.changes,
         hazards=hazards,
-        label=Label.INTENT if not given.is_retry else Label.RETRY,
+        label=Label.RETRY if case.given.is_retry else Label.INTENT,
         hold=hold,
         step=step,
         orphan_of=newest.revision,
@@ -191,8 +256,8 @@ def _deletion(origin: ResourceId, newest: Sight, provider: AnyProvider, given: P
 
 def _reverse_order(given: PlanInput, actions: Mapping[ResourceId, Action]) -> list[ResourceId]:
     """Return the deletions in reverse of the old graphs' orders, newest revision first."""
-    ordered: list[ResourceId] = []
+    ordered: dict[ResourceId, None] = {}
     for entry in given.trail:
         if isinstance(entry, Declaration):
-            ordered.extend(origin for origin in reversed(entry.order) if origin in actions and origin not in ordered)
-    return ordered
+            ordered.update(dict.fromkeys(origin for origin in reversed(entry.order) if origin in actions))
+    return list(ordered)

@@ -6,23 +6,28 @@ branch; hazards need `allow`, removals stay within the limit, and nothing is rem
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
 
 from attrs import evolve
 
 from datum.model.graph import Node, Target
 from datum.model.identity import ResourceId
-from datum.model.json import JsonObject, JsonValue, canonical_json, digest
 from datum.model.manifest import Hazard
 from datum.model.observation import Observation, Unobservable
-from datum.model.plan import Action, Hold, HoldReason, Operation, Plan, Step, Verdict, VerdictKind
-from datum.planner.decide import BreachError, decide, effects_of, guarded, hazards_of
+from datum.model.plan import Action, Hold, HoldReason, Need, Operation, Plan, Step, Verdict, VerdictKind
+from datum.planner.decide import (
+    BreachError,
+    decide,
+    effects_of,
+    hazards_of,
+    is_protected,
+    transaction_of,
+    unallowed,
+)
+from datum.planner.identity import plan_identity
 from datum.planner.inputs import Declaration, PlanInput
 from datum.planner.labels import label_of
 from datum.planner.orphans import plan_orphans
-from datum.provider.contract import AnyProvider, TransactionalProvider
-
-PLAN_FORMAT: Final = 1
+from datum.provider.contract import AnyProvider
 
 
 def plan_pass(given: PlanInput) -> Plan:
@@ -54,23 +59,21 @@ class _Draft:
         self.verdicts: dict[ResourceId, Verdict] = {}
         # For each resource, what would keep a dependant with something to do from doing it.
         self._blockers: dict[ResourceId, ResourceId] = {}
-        # Who provides a target that is not on the host yet.
-        self._providers_of: dict[Target, ResourceId] = {}
+        # Whose steps so far bring a target into being: certainly, or only possibly.
+        self._makers: dict[Target, list[tuple[bool, ResourceId]]] = {}
         self._required: dict[ResourceId, frozenset[ResourceId]] = {}
 
     def consider(self, origin: ResourceId) -> None:
         """Give one resource its action or verdict."""
         given = self._given
         node = given.graph.nodes[origin]
-        provider = given.providers[origin.type]
-        observation = given.observed.observations[origin]
         direct = given.graph.requires.get(origin, ())
         self._required[origin] = frozenset(direct).union(*(self._required[target] for target in direct))
         blocker = next((self._blockers[target] for target in direct if target in self._blockers), None)
         if blocker is not None:
             self._blockers[origin] = blocker
         try:
-            self._decide(node, observation, provider, blocker)
+            self._decide(node, given.observed.observations[origin], given.providers[origin.type], blocker)
         except BreachError as error:
             self._refuse(node, error.unobservable)
 
@@ -78,54 +81,58 @@ class _Draft:
         if isinstance(observation, Unobservable):
             self._refuse(node, observation)
             return
-        origin = node.resource.id
         step = decide(node, observation, provider)
         if step is None:
-            self.verdicts[origin] = Verdict(VerdictKind.IN_SYNC, location=node.resource.location)
+            self.verdicts[node.resource.id] = Verdict(VerdictKind.IN_SYNC, location=node.resource.location)
             return
+        makers = {need: self._makers.get(need.target, []) for need in step.needs}
+        # What this step would make is known even where it is skipped: what needs it is skipped too, not impossible.
+        for effect in effects_of(node, step, provider):
+            self._makers.setdefault(effect.target, []).append((effect.certain, node.resource.id))
         if blocker is not None:
             self._skip(node, step, blocker)
             return
-        self._act(node, observation, step, provider)
+        known_after = self._await(node, step, makers)
+        if known_after is not None:
+            self._act(node, observation, step, known_after)
 
-    def _act(self, node: Node, observation: Observation, step: Step, provider: AnyProvider) -> None:
-        origin = node.resource.id
-        known_after: list[ResourceId] = []
+    def _await(
+        self, node: Node, step: Step, makers: Mapping[Need, list[tuple[bool, ResourceId]]]
+    ) -> frozenset[ResourceId] | None:
+        """Return whose actions provide what the step needs; None when they do not, which is its verdict then."""
+        found: set[ResourceId] = set()
         for need in step.needs:
-            source = self._providers_of.get(need.target)
-            if source is None:
-                self._blockers[origin] = origin
-                self.verdicts[origin] = Verdict(
-                    VerdictKind.IMPOSSIBLE,
-                    detail=f"{need.detail} Nothing in this plan provides the {need.target}.",
-                    step=step,
-                    location=node.resource.location,
-                )
-                return
-            if source in self._blockers:
-                self._skip(node, step, self._blockers[source])
-                return
-            known_after.append(source)
-        for effect in effects_of(node, step, provider):
-            self._providers_of.setdefault(effect.target, origin)
+            free = [maker for maker in makers[need] if maker[1] not in self._blockers]
+            if not makers[need]:
+                self._give_up(node, step, need)
+                return None
+            if not free:
+                self._skip(node, step, self._blockers[makers[need][0][1]])
+                return None
+            found.add(next((maker for is_certain, maker in free if is_certain), free[0][1]))
+        return frozenset(found)
+
+    def _act(self, node: Node, observation: Observation, step: Step, known_after: frozenset[ResourceId]) -> None:
+        origin = node.resource.id
+        provider = self._given.providers[origin.type]
         hazards = hazards_of(node, step, provider)
-        hold = _hold(node, step, hazards, self._given)
-        if hold is not None:
-            self._blockers[origin] = origin
-        self.actions[origin] = Action(
+        action = Action(
             resource=origin,
             provider=f"{provider.type_name} {provider.version}",
             operation=step.operation,
             changes=step.changes,
             hazards=hazards,
             label=label_of(node, observation, self._given),
-            hold=hold,
-            known_after=tuple(sorted(set(known_after))),
-            requires=self._required[origin] | frozenset(known_after),
+            hold=_hold(node, step, hazards, self._given),
+            known_after=tuple(sorted(known_after)),
+            requires=self._required[origin] | known_after,
             location=node.resource.location,
             step=step,
-            transaction=_transaction(node, step, provider),
+            transaction=transaction_of(node, step, provider),
         )
+        if action.hold is not None:
+            self._blockers[origin] = origin
+        self.actions[origin] = action
 
     def _skip(self, node: Node, step: Step, blocker: ResourceId) -> None:
         self._blockers[node.resource.id] = blocker
@@ -137,6 +144,15 @@ class _Draft:
             location=node.resource.location,
         )
 
+    def _give_up(self, node: Node, step: Step, need: Need) -> None:
+        self._blockers[node.resource.id] = node.resource.id
+        self.verdicts[node.resource.id] = Verdict(
+            VerdictKind.IMPOSSIBLE,
+            detail=f"{need.detail} Nothing that comes before it in this plan provides the {need.target}.",
+            step=step,
+            location=node.resource.location,
+        )
+
     def _refuse(self, node: Node, found: Unobservable) -> None:
         self._blockers[node.resource.id] = node.resource.id
         self.verdicts[node.resource.id] = Verdict(
@@ -144,29 +160,22 @@ class _Draft:
         )
 
 
-def _transaction(node: Node, step: Step, provider: AnyProvider) -> str:
-    if not isinstance(provider, TransactionalProvider):
-        return ""
-    key = guarded(provider, "transaction", lambda: provider.transaction(node.desired, step))
-    return f"{provider.type_name}/{key}" if key else ""
-
-
-def _hold(node: Node, step: Step, hazards: Iterable[Hazard], given: PlanInput) -> Hold | None:
+def _hold(node: Node, step: Step, hazards: frozenset[Hazard], given: PlanInput) -> Hold | None:
     resource = node.resource
+    older = given.declarations(resource.id)
     if resource.audit:
         return Hold(
             HoldReason.AUDIT,
             f"{resource.id} is declared with 'audit: true': drift is reported, not repaired.",
             "remove 'audit' from its declaration",
         )
-    protected = resource.protect or any(old.resource.protect for old in given.declarations(resource.id))
-    if step.operation.removes and protected:
+    if (step.operation.removes or hazards) and is_protected(node, older):
         return Hold(
             HoldReason.PROTECT,
             f"{resource.id} is declared with 'protect: true' by the target or a revision of the trail.",
-            "drop 'protect' in one revision, remove or replace in the next",
+            f"drop 'protect' in one revision, {step.operation} in the next",
         )
-    if risks := sorted(hazards):
+    if risks := sorted(unallowed(node, hazards, older)):
         return Hold(
             HoldReason.HAZARD,
             f"This {step.operation} risks {', '.join(risks)}.",
@@ -230,33 +239,3 @@ def _oldest(removals: list[Action], given: PlanInput) -> str:
         if isinstance(entry, Declaration) and wanted & entry.nodes.keys():
             return entry.revision.commit
     return given.revision.commit
-
-
-def plan_identity(plan: Plan) -> str:
-    """Return `plan_id`: what `apply --expect` compares (design 1.3).
-
-    Labels, holds, timings and observations without an action take no part.
-    """
-    return digest(canonical_json(identity_object(plan)))
-
-
-def identity_object(plan: Plan) -> JsonObject:
-    """Return the object whose RFC 8785 form `plan_id` is the SHA-256 of."""
-    actions: list[JsonValue] = [_identity_action(action) for action in plan.actions]
-    return {
-        "format": PLAN_FORMAT,
-        "revision": plan.revision.key,
-        "host": str(plan.host),
-        "manifest": plan.manifest_digest,
-        "actions": actions,
-    }
-
-
-def _identity_action(action: Action) -> Mapping[str, JsonValue]:
-    return {
-        "resource": str(action.resource),
-        "operation": str(action.operation),
-        "hazards": sorted(str(hazard) for hazard in action.hazards),
-        "before": {change.name: change.before for change in action.changes},
-        "after": {change.name: change.after for change in action.changes},
-    }

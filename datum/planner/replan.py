@@ -10,7 +10,7 @@ from datum.model.graph import Node
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, Observation, Present, Unobservable
 from datum.model.plan import Action, Hold, HoldReason, Operation, Replan, Step
-from datum.planner.decide import BreachError, decide, deletion, equals, hazards_of
+from datum.planner.decide import BreachError, decide, deletion, equals, hazards_of, unallowed
 from datum.provider.contract import AnyProvider
 
 
@@ -35,20 +35,20 @@ def replan(
     """
     if isinstance(observation, Unobservable):
         return Replan(hold=_changed(action, f"it cannot be looked at any more: {observation.detail}"))
+    if action.operation is Operation.DELETE:
+        return _replan_deletion(action, observation)
     provider = providers[action.resource.type]
     try:
-        if action.operation is Operation.DELETE:
-            return _replan_deletion(action, observation)
         step = decide(node, observation, provider)
-        if step is None or (step.operation is action.operation and step.changes == action.changes):
-            return Replan(step)
+        if step is None:
+            return Replan()
         hazards = hazards_of(node, step, provider)
         if action.operation is Operation.CREATE and isinstance(observation, Present):
-            owned = package is not None or any(equals(old, observation, provider) for old in older)
-            hazards |= frozenset() if owned else frozenset({Hazard.DATA_LOSS}) - node.resource.allow
+            is_owned = package is not None or any(equals(old, observation, provider) for old in older)
+            hazards |= frozenset() if is_owned else {Hazard.DATA_LOSS}
     except BreachError as error:
         return Replan(hold=_changed(action, error.unobservable.detail))
-    return _compare(action, step, hazards)
+    return _compare(action, step, unallowed(node, hazards - action.hazards, older))
 
 
 def _replan_deletion(action: Action, observation: Present | Absent) -> Replan:
@@ -61,14 +61,14 @@ def _replan_deletion(action: Action, observation: Present | Absent) -> Replan:
     return Replan(hold=_changed(action, "what is there is not what was to be deleted"))
 
 
-def _compare(action: Action, step: Step, hazards: frozenset[Hazard]) -> Replan:
+def _compare(action: Action, step: Step, added: frozenset[Hazard]) -> Replan:
     if step.operation.rank > action.operation.rank:
         return Replan(hold=_changed(action, f"it would now take a {step.operation}, not a {action.operation}"))
-    if added := sorted(hazards - action.hazards):
-        return Replan(hold=_changed(action, f"it would now risk {', '.join(added)}"))
+    if added:
+        return Replan(hold=_changed(action, f"it would now risk {', '.join(sorted(added))}"))
     if step.needs:
         return Replan(hold=_changed(action, step.needs[0].detail))
-    return Replan(step, differs=True)
+    return Replan(step, differs=(step.operation, step.changes) != (action.operation, action.changes))
 
 
 def _changed(action: Action, what: str) -> Hold:

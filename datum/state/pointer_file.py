@@ -115,7 +115,7 @@ def check_binding(pointer: Pointer, fleet: str | None, host: HostName) -> None:
                 code="pointer-of-another-host",
                 summary="This host is enrolled under another name",
                 detail=f"The configuration calls this host '{host}', but its pointer was written for '{pointer.host}'.",
-                hint=f"call it {pointer.host} again; this version cannot rename a host",
+                hint=f"if the host was renamed, run `datum init --rename {pointer.host}`; else correct the name",
             )
         )
 

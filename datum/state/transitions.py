@@ -334,7 +334,7 @@ def rename(pointer: Pointer, old: HostName, new: HostName) -> Pointer:
                 code="rename-of-another-host",
                 summary="The pointer belongs to another host name",
                 detail=f"It was written for '{pointer.host}', not for '{old}'.",
-                hint=f"name '{pointer.host}' as the old name",
+                hint=f"datum init --rename {pointer.host}",
             )
         )
     return evolve(pointer, host=new)

@@ -3,6 +3,8 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 from datum.model.plan import HoldReason
@@ -47,13 +49,19 @@ def _name_of(function: ast.expr) -> str:
     return function.id if isinstance(function, ast.Name) else ""
 
 
+@cache
+def codes_of(path: Path) -> frozenset[str]:
+    """Return the codes of one file."""
+    return frozenset(codes_in(path.read_text()))
+
+
 def emitted() -> frozenset[str]:
     """Return every code of datum and its providers; what only fakes of tests say does not count."""
     found = {
         code
         for path in python_files(*PYTHON_FOLDERS)
         if not path.is_relative_to(ROOT / "datum" / "testing")
-        for code in codes_in(path.read_text())
+        for code in codes_of(path)
     }
     # Made of the reason, in the reconciler.
     held = {f"held-{reason.value.replace('_', '-')}" for reason in HoldReason}
@@ -105,5 +113,5 @@ def _indent(source: str) -> str:
 
 
 def test_the_allow_list_names_only_what_is_there() -> None:
-    everything = {code for path in python_files(*PYTHON_FOLDERS) for code in codes_in(path.read_text())}
+    everything = {code for path in python_files(*PYTHON_FOLDERS) for code in codes_of(path)}
     assert not sorted(set(NOT_CODES) - everything), "remove these from NOT_CODES"

@@ -84,7 +84,8 @@ def test_settings_are_listed() -> None:
 def test_bounds_are_those_of_the_code() -> None:
     said = {row[0]: row[1] for row in rows(section("manifest.md", "## Limits"))}
     assert said["a YAML file"] == (
-        f"{yaml_reader.SIZE_LIMIT:,} bytes, {yaml_reader.DEPTH_LIMIT} levels, {yaml_reader.ALIAS_LIMIT:,} values by aliases"
+        f"{yaml_reader.SIZE_LIMIT:,} bytes, {yaml_reader.DEPTH_LIMIT} levels, "
+        f"{yaml_reader.ALIAS_LIMIT:,} values by aliases"
     )
     assert said["an expression"] == f"{LENGTH_LIMIT:,} characters, {budget.STEPS:,} steps"
     assert said["a value that an expression or template makes"] == f"{budget.SIZE_LIMIT:,} characters and items"
@@ -113,7 +114,7 @@ def test_exit_codes_and_outcomes_are_listed() -> None:
 
 
 def test_commands_of_the_readme_are_those_that_exist() -> None:
-    text = (ROOT / "README.md").read_text()
+    text = " ".join((ROOT / "README.md").read_text().split())
     said = set(re.findall(r"`([a-z]+)`", text.split("The commands", 1)[1].split("What does not yet")[0]))
     existing = {
         name

@@ -10,7 +10,6 @@ import os
 import re
 import signal
 import subprocess
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
@@ -45,14 +44,14 @@ class Point:
     number: int
     name: str
     nth: int
-    # Whether another process of the pass makes as many calls of this name.
-    is_shared: bool
     # Arguments without what differs from run to run.
     likeness: str
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What is worth injecting here."""
+        """What can happen here: a pipe knows neither full nor read-only disks."""
+        if "<pipe:" in self.likeness:
+            return (KILL,)
         return (KILL, *(SYNC_ERRORS if self.name in _SYNCS else ERRORS))
 
 
@@ -63,6 +62,13 @@ class Trace:
     points: tuple[Point, ...]
     # Every content that the pointer ever has, the first being that before the pass.
     pointers: tuple[bytes, ...]
+
+    @property
+    def pointers_of_failed(self) -> tuple[bytes, ...]:
+        """And where an action failed: S without C, when what failed is in no older revision (design 3.5)."""
+        begun, ended = (json.loads(data) for data in self.pointers[-2:])
+        settled = json.dumps({**ended, "converged": begun["converged"]}, indent=2)
+        return (*self.pointers, settled.encode() + b"\n")
 
 
 @frozen
@@ -91,17 +97,14 @@ def trace_pass(stage: Stage) -> Trace:
         after = (root / STATE / "pointer.json").read_bytes()
     pointers = (before, *(_bytes(match[1]) for call in calls if (match := _POINTER_WRITE.match(call.arguments))))
     assert pointers[-1] == after, "the trace does not hold what the pointer came to"
-    return Trace(tuple(_points(calls, stage)), pointers)
+    return Trace(tuple(_points(calls)), pointers)
 
 
-def _points(calls: list[Call], stage: Stage) -> Iterator[Point]:
+def _points(calls: list[Call]) -> Iterator[Point]:
     own = calls[0].pid
-    others: Counter[str] = Counter()
-    for (_, name), count in Counter((call.pid, call.name) for call in calls if call.pid != own).items():
-        others[name] = max(others[name], count)
     writing = [call for call in calls if call.pid == own and _is_writing(call)]
     for number, call in enumerate(writing):
-        yield Point(number, call.name, call.nth, call.nth <= others[call.name], _like(call.arguments))
+        yield Point(number, call.name, call.nth, _like(call.arguments))
 
 
 def _is_writing(call: Call) -> bool:
@@ -126,12 +129,13 @@ def strike(stage: Stage, trace: Trace, point: Point, fault: str) -> Verdict:
     with stage.copy() as root:
         log = root.parent / "trace"
         action = "signal=KILL" if fault == KILL else f"error={fault}"
-        # Alone where a child would be struck too; the faster way of tracing follows children.
-        follow = [] if point.is_shared else ["-f", "--seccomp-bpf"]
         inject = f"inject={point.name}:{action}:when={point.nth}"
-        done = _strace(root, log, [*follow, "-y", "-s", "0", "-e", f"trace={point.name}", "-e", inject])
+        # Children are not followed: each would be struck at its own n-th call.
+        done = _strace(root, log, ["-y", "-s", "0", "-e", f"trace={point.name}", "-e", inject])
         struck = _struck(log)
-        wrong = [*_judge_strike(point, struck), *_judge_end(done, fault), *_judge_host(stage, trace, root)]
+        wrong = [*_judge_strike(point, struck), *_judge_end(done, fault), *_judge_host(stage, root)]
+        versions = trace.pointers if fault == KILL else trace.pointers_of_failed
+        wrong += _judge_pointer(root, versions)
         achieved = sum(State.read(root / path) == state for path, state in stage.new.items())
         wrong += _judge_next(stage, trace, root)
     return Verdict(point, fault, done.returncode, achieved, tuple(wrong))
@@ -192,11 +196,15 @@ def _judge_end(done: "subprocess.CompletedProcess[str]", fault: str) -> Iterator
         yield f"exit code {done.returncode} without a word"
 
 
-def _judge_host(stage: Stage, trace: Trace, root: Path) -> Iterator[str]:
-    """Old or new at every path, and nothing that a reader would take for a file of its own."""
+def _judge_pointer(root: Path, versions: Iterable[bytes]) -> Iterator[str]:
     pointer = root / STATE / "pointer.json"
-    if not pointer.exists() or pointer.read_bytes() not in trace.pointers:
-        yield "the pointer is none of the versions that a clean pass writes"
+    found = pointer.read_bytes() if pointer.exists() else b""
+    if found not in versions:
+        yield f"the pointer is no version that the pass may write: {found.decode(errors='replace')}"
+
+
+def _judge_host(stage: Stage, root: Path) -> Iterator[str]:
+    """Old or new at every path, and nothing that a reader would take for a file of its own."""
     for path, new in stage.new.items():
         found = State.read(root / path)
         if not _is_old_or_new(found, stage.old[path], new):
@@ -232,8 +240,7 @@ def _judge_next(stage: Stage, trace: Trace, root: Path) -> Iterator[str]:
     for path, new in stage.new.items():
         if State.read(root / path) != new:
             yield f"the next pass left /{path} as {State.read(root / path)}"
-    if (root / STATE / "pointer.json").read_bytes() not in trace.pointers[1:]:
-        yield "after the next pass the pointer is none of the versions that a clean pass writes"
+    yield from _judge_pointer(root, trace.pointers[-1:])
     yield from _judge_residue(stage, root)
     yield from _judge_quiet(root)
 

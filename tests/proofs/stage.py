@@ -89,7 +89,7 @@ def first_resources(*, as_root: bool) -> dict[str, dict[str, Any]]:
     """What the first revision declares."""
     owned = {"owner": 0, "group": 0} if as_root else {}
     return {
-        "file:/etc/updated": {"content": "old bytes\n" * 50, "mode": "0644"},
+        "file:/etc/updated": {"content": "old bytes\n" * 2, "mode": "0644"},
         "file:/etc/sudoers.d/updated": {"content": "old rule\n", "mode": "0440"},
         "file:/etc/attributes": {"content": "kept\n", "mode": "0644", **owned},
         "file:/etc/mode-only": {"content": "kept\n", "mode": "0600"},
@@ -107,7 +107,7 @@ def second_resources(*, as_root: bool) -> dict[str, dict[str, Any]]:
     """What the second revision declares."""
     other = {"owner": 12, "group": 13} if as_root else {}
     return {
-        "file:/etc/updated": {"content": "new bytes\n" * 70, "mode": "0644"},
+        "file:/etc/updated": {"content": "new bytes\n" * 3, "mode": "0644"},
         "file:/etc/sudoers.d/updated": {"content": "new rule\n", "mode": "0440", "allow": ["access_loss"]},
         "file:/etc/attributes": {"content": "kept\n", "mode": "4755" if as_root else "0755", **other},
         "file:/etc/mode-only": {"content": "kept\n", "mode": "0640"},

@@ -15,23 +15,48 @@ from datum.model.json import JsonValue, freeze
 
 HERE: Final = SourceLocation("f", 1, 1)
 
-_NAMES: Final = st.sampled_from(["a", "b", "items", "keys", "if", "not", "in", "none", "true", "class", "__class__", "_x"])
+_NAMES: Final = st.sampled_from(
+    ["a", "b", "items", "keys", "if", "not", "in", "none", "true", "class", "__class__", "_x"]
+)
 _VALUES: Final = st.recursive(
-    st.none() | st.booleans() | st.integers(-100, 100) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers(-100, 100)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner, max_size=4),
     max_leaves=15,
 )
 _ROOTS: Final = st.dictionaries(st.sampled_from(["var", "host", "each"]), st.dictionaries(_NAMES, _VALUES), max_size=3)
 _SCOPES: Final = _ROOTS.map(lambda roots: cast("Scope", freeze(cast("JsonValue", roots))))
 _CHAINS: Final = st.builds(
-    lambda root, keys: (root, *keys), st.sampled_from(["var", "host", "each", "other", "param"]), st.lists(_NAMES, max_size=4)
+    lambda root, keys: (root, *keys),
+    st.sampled_from(["var", "host", "each", "other", "param"]),
+    st.lists(_NAMES, max_size=4),
 )
 _PIECES: Final = st.lists(
     st.sampled_from(
         [
             *("var", ".a", ".b", "[0]", "['a']", "1", "2.5", "'x'", " + ", " - ", " * ", " / ", " ** ", " ~ ", " and "),
             *(" or ", "not ", " in ", " if ", " else ", " | sort", " | to_json", " | length", " | join(',')", " | int"),
-            *(" is defined", " is string", " == ", " < ", "(", ")", "[", "]", ",", ":", "{", "}", "true", "none", "-", "$"),
+            *(
+                " is defined",
+                " is string",
+                " == ",
+                " < ",
+                "(",
+                ")",
+                "[",
+                "]",
+                ",",
+                ":",
+                "{",
+                "}",
+                "true",
+                "none",
+                "-",
+                "$",
+            ),
         ]
     ),
     max_size=10,

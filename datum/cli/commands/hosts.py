@@ -20,6 +20,9 @@ def init(
     state_dir: given.StateDir = None,
     root: given.Root = None,
     no_timer: Annotated[bool, typer.Option("--no-timer", help="Do not run passes by a timer.")] = False,
+    rename: Annotated[
+        str, typer.Option(metavar="OLD", help="This host had this name; what it declared then stays accounted for.")
+    ] = "",
     wait: given.Wait = None,
     json: given.Json = False,
 ) -> int:
@@ -28,7 +31,7 @@ def init(
     from datum.cli.views import enrolment
 
     options = Options(config=config, repo=repo, ref=ref, host=host, state_dir=state_dir, root=root)
-    enrolment.show(enrol(options, make_ports(), has_timer=not no_timer, wait=wait), is_json=json)
+    enrolment.show(enrol(options, make_ports(), has_timer=not no_timer, rename=rename, wait=wait), is_json=json)
     return 0
 
 
@@ -99,17 +102,12 @@ def apply(
 ) -> int:
     """Run one pass: bring this host to what its revision declares."""
     from datum.cli.arguments import read_allowance
-    from datum.cli.views import passes
-    from datum.cli.views.problems import complain
+    from datum.cli.passes import run_pass
 
     options = Options(config, repo, ref, rev, host, state_dir, root, offline)
-    request = Request(
-        expect=expect, allowed_removals=read_allowance(allow, has_plan=bool(expect)), is_detailed=detailed_exitcode
-    )
-    with pass_ports(catches_signals=True) as ports:
-        applied = commands.apply(options, request, ports, wait=wait, complain=complain)
-    passes.show(applied, is_json=json)
-    return applied.exit_code
+    allowed = read_allowance(allow, has_plan=bool(expect))
+    request = Request(expect=expect, allowed_removals=allowed, is_detailed=detailed_exitcode)
+    return run_pass(options, request, wait=wait, is_json=json)
 
 
 def status(

@@ -52,6 +52,13 @@ def test_where_it_has_no_value_the_sample_stands_and_the_resource_is_named() -> 
     assert str(failed[_A].location) == "hosts/web1.yaml:2:18"
 
 
+def test_template_that_has_no_value_here_is_named_with_its_own_place() -> None:
+    manifest, tree = _late("template: t", "first\n{{ machine.addresses.eth7 }}\n")
+    found, failed = substitute(manifest, tree, _MACHINE)
+    assert found.by_id[_A].attributes["template"] == Content.from_bytes(b"first\n192.0.2.1\n", source="t")
+    assert str(failed[_A].location) == "t:2:1"
+
+
 def test_what_has_no_value_anywhere_still_has_its_type() -> None:
     manifest, tree = _late('any: "${machine.cpus}", template: t', "{{ machine.cpus }}")
     resource = manifest.by_id[_A]

@@ -22,7 +22,14 @@ SCOPE: Final = cast(
     "Scope",
     freeze(
         {
-            "var": {"m": {"b": 5, "a": [1, 2], "items": "x"}, "s": "x y", "f": 1.5, "l": ["b", "a"], "n": None, "t": True},
+            "var": {
+                "m": {"b": 5, "a": [1, 2], "items": "x"},
+                "s": "x y",
+                "f": 1.5,
+                "l": ["b", "a"],
+                "n": None,
+                "t": True,
+            },
             "host": {"name": "web1"},
         }
     ),
@@ -212,7 +219,10 @@ def test_includes_that_double_are_bounded() -> None:
 
 
 def test_an_include_sees_the_values_and_the_loop() -> None:
-    assert of("{% for x in var.l %}{% include 'sub/b' %}{% endfor %}", SCOPE, **{"sub/b": "[{{ x }}{{ var.s }}]"}) == "[bx y][ax y]"
+    assert (
+        of("{% for x in var.l %}{% include 'sub/b' %}{% endfor %}", SCOPE, **{"sub/b": "[{{ x }}{{ var.s }}]"})
+        == "[bx y][ax y]"
+    )
 
 
 def test_an_included_template_is_loaded_once_and_may_be_used_twice() -> None:
@@ -227,7 +237,18 @@ def test_an_error_in_an_include_names_its_file_and_line() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["'../b'", "'/b'", "'./b'", "'a//b'", "'a\\\\b'", "''", "var.s", "['b']", "'b' ignore missing", "'b' without context"],
+    [
+        "'../b'",
+        "'/b'",
+        "'./b'",
+        "'a//b'",
+        "'a\\\\b'",
+        "''",
+        "var.s",
+        "['b']",
+        "'b' ignore missing",
+        "'b' without context",
+    ],
 )
 def test_includes_reach_the_folder_of_templates_only(name: str) -> None:
     found = refused(f"\n{{% include {name} %}}", SCOPE, b="")

@@ -1,6 +1,7 @@
 """The graph of one host (design 4.5, 3.4): edges, targets, references, and every diagnostic with its places."""
 
 import itertools
+from typing import Any
 
 import pytest
 
@@ -46,7 +47,8 @@ def test_ties_are_broken_by_id_among_what_is_free() -> None:
 
 @pytest.mark.parametrize("field", ["requires", "after"])
 def test_a_declared_edge_is_an_edge_with_its_place(field: str) -> None:
-    graph = graph_of(declare("fake:a", 4, references={"fake:b": 7}, **{field: ["fake:b"]}), declare("fake:b"))
+    said: dict[str, Any] = {field: ["fake:b"]}
+    graph = graph_of(declare("fake:a", 4, references={"fake:b": 7}, **said), declare("fake:b"))
     (edge,) = graph.dependencies
     assert (edge.source, edge.target) == (rid("fake:a"), rid("fake:b"))
     assert (edge.kind, edge.reason, edge.location) == (DependencyKind(field), "declared", at(7))

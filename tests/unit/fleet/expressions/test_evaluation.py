@@ -22,7 +22,15 @@ def scope_of(**roots: JsonValue) -> Scope:
 
 
 SCOPE: Final = scope_of(
-    var={"a": {"b": 5, "items": [1, 2], "x y": "q"}, "s": "x", "http_port": 80, "l": ["b", "a"], "f": 1.5, "n": None, "t": True},
+    var={
+        "a": {"b": 5, "items": [1, 2], "x y": "q"},
+        "s": "x",
+        "http_port": 80,
+        "l": ["b", "a"],
+        "f": 1.5,
+        "n": None,
+        "t": True,
+    },
     host={"name": "web1"},
 )
 
@@ -228,7 +236,10 @@ def test_what_names_the_machine_is_late_and_carries_the_rest() -> None:
 
 
 def test_a_late_expression_alone_has_its_type() -> None:
-    assert evaluate_late(late("${machine.memory_mib | percent(25) | round_down(64)}"), Machine({"memory_mib": 1000})) == 192
+    assert (
+        evaluate_late(late("${machine.memory_mib | percent(25) | round_down(64)}"), Machine({"memory_mib": 1000}))
+        == 192
+    )
     assert evaluate_late(late("${machine.cpus}"), Machine({"cpus": 4})) == 4
 
 
@@ -244,7 +255,9 @@ def test_names_that_may_be_missing_are_no_error_in_a_late_value() -> None:
     assert evaluate_late(found, Machine({"cpus": 2})) == "2 false"
 
 
-@pytest.mark.parametrize("text", ["${machine.cpsu}", "${machine}", "${machine | to_json}", "${machine.cpus + var.nope}"])
+@pytest.mark.parametrize(
+    "text", ["${machine.cpsu}", "${machine}", "${machine | to_json}", "${machine.cpus + var.nope}"]
+)
 def test_a_late_value_is_checked_as_far_as_it_is_known(text: str) -> None:
     assert refused(text).code == "undefined-name"
 

@@ -97,7 +97,14 @@ def test_filters_give(source: str, wanted: JsonValue) -> None:
         *("[1, 'a'] | sort", "[true] | sort", "1 | unique", "[] | keys", "[] | values", "[] | items", "'x' | int"),
         *("'1.5' | int", "'²' | int", "'' | int", "true | int", "none | int", "'\\0' | quote", "'a' | indent(-1)"),
         *("'a' | indent(true)", "'a' | indent(65)", "'a' | percent(1)", "1 | percent('a')", "true | min", "[] | max"),
-        *("1 | round_down(0)", "1 | round_down(1.5)", "'a' | abs", "1 | base64", "1 | json_string", "'a' | replace('b')"),
+        *(
+            "1 | round_down(0)",
+            "1 | round_down(1.5)",
+            "'a' | abs",
+            "1 | base64",
+            "1 | json_string",
+            "'a' | replace('b')",
+        ),
         *("1 | lower(2)", "1 | min(other=2)", "'9999999999999999999' | int", "'9' | string | int(3)"),
         *("9007199254740991 | percent(101)", "'a' is starts_with 1", "1 is ends_with 'a'", "1 in 5", "1 in 'a'"),
     ],
@@ -106,7 +113,9 @@ def test_filters_and_tests_refuse_what_they_do_not_take(source: str) -> None:
     assert refused(source) == "expression-value"
 
 
-@pytest.mark.parametrize("source", ["var.l | join(none)", "1 | default", "[[]] | join", "[1.5] | join", "none | string"])
+@pytest.mark.parametrize(
+    "source", ["var.l | join(none)", "1 | default", "[[]] | join", "[1.5] | join", "none | string"]
+)
 def test_arguments_and_items_of_the_wrong_kind_are_errors(source: str) -> None:
     assert refused(source) in {"expression-value", "needs-filter"}
 
