@@ -88,12 +88,23 @@ def measure(size: int, runs: int) -> dict[str, dict[str, object]]:
             sys.exit("bench: a pass with nothing to do changed something")
         report = json.loads(subprocess.check_output([*datum, "report", "--json", "--root", root], env=ENVIRONMENT))
         found: dict[str, dict[str, object]] = {
-            name: {"command": " ".join(contenders[name]).replace(folder, "PLACE"), "cpu": values}
+            name: {
+                "command": " ".join(contenders[name])
+                .replace(folder, "PLACE")
+                .replace(sys.executable, "python")
+                .replace(str(HERE), "bench"),
+                "cpu": values,
+            }
             for name, values in samples.items()
         }
         found["datum first apply"] = {"command": "the same, nothing there yet", "cpu": [first]}
         found["stages"] = report["stages"]
         return found
+
+
+def anywhere(command: Sequence[str], folder: str) -> str:
+    """Return a command line without the places of this machine."""
+    return " ".join(command).replace(folder, "PLACE").replace(sys.executable, "python").replace(str(HERE), "bench")
 
 
 def quiet(command: Sequence[str]) -> None:

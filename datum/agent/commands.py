@@ -7,11 +7,12 @@ from pathlib import Path
 
 from attrs import evolve, frozen
 
-from datum.agent.one_pass import OnePass, PassResult, PointerStore, Request
+from datum.agent.one_pass import OnePass, PassResult, Request
 from datum.agent.ports import Ports
 from datum.agent.record import damaged, record_plan, replay_plan
 from datum.agent.reports import list_reports, read_report, write_report
 from datum.agent.settings import Options, Settings, read_settings
+from datum.agent.story import PointerStore
 from datum.agent.wiring import lasting_store, load_pointer, open_hosts, require_rights
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, UsageError

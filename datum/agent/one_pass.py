@@ -8,32 +8,33 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 
-from attrs import define, evolve, field, frozen
+from attrs import evolve, frozen
 
 from datum.agent.desired import Resolver, Wanted
 from datum.agent.planning import Basis, Planned, Turn, plan_now
 from datum.agent.ports import Ports
 from datum.agent.settings import Settings
 from datum.agent.source import Consulted, Source
+from datum.agent.story import PointerStore, Story, has_breach, settle_input, tell
 from datum.diagnostics import Diagnostic
 from datum.errors import DatumError, FleetError, HostNotInFleetError, RevisionNotFoundError
 from datum.host.deadline import Deadline
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
-from datum.model.manifest import EffectiveManifest, Enforcement
-from datum.model.observation import Cause, Machine
-from datum.model.outcome import PassEnd, PassFacts, exit_code, pass_outcome
-from datum.model.plan import OrphanState, Plan, VerdictKind
-from datum.model.pointer import Pointer, SettleInput, TrailEntry
+from datum.model.manifest import Enforcement
+from datum.model.observation import Machine
+from datum.model.outcome import PassEnd
+from datum.model.plan import Plan
+from datum.model.pointer import TrailEntry
 from datum.model.report import PassReport, SourceReport
-from datum.model.result import ActionResult, FailureCause, Outcome
+from datum.model.result import Outcome
 from datum.model.revision import Revision, SourceStatus
 from datum.model.source import SourceTree
 from datum.observer.observe import Look
 from datum.planner.inputs import Declaration, Unresolved
 from datum.provider.host import HostReader
 from datum.reconciler.reconcile import Means, RecordingWriter, reconcile
-from datum.report.build import count_outcomes, left_over, report_resources
+from datum.report.build import count_outcomes
 from datum.report.texts import illustrate
 from datum.repository.mirror import Mirror
 from datum.state.transitions import TargetChoice, begin, choose_target, converge, settle
@@ -63,38 +64,6 @@ class Hosts:
     reader: Callable[[SourceTree], AbstractContextManager[HostReader]]
     writer: Callable[[SourceTree], RecordingWriter]
     machine: Callable[[], Machine]
-
-
-class PointerStore:
-    """Reads and writes the pointer; `datum plan` gets one that does not write."""
-
-    def __init__(self, pointer: Pointer, write: Callable[[Pointer, Pointer], None] | None) -> None:
-        self.before = pointer
-        self.now = pointer
-        self._write = write
-
-    def move(self, pointer: Pointer) -> None:
-        """Write the pointer if it is another one."""
-        if pointer != self.now and self._write is not None:
-            self._write(self.now, pointer)
-            self.now = pointer
-
-
-@define
-class _Story:
-    """What the report will tell, gathered stage by stage."""
-
-    source: SourceReport
-    facts: PassFacts = field(factory=PassFacts)
-    target: Revision | None = None
-    manifest: EffectiveManifest | None = None
-    planned: Planned | None = None
-    plan: Plan | None = None
-    closing: Plan | None = None
-    results: tuple[ActionResult, ...] = ()
-    diagnostics: list[Diagnostic] = field(factory=list)
-    stages: dict[str, float] = field(factory=dict)
-    is_trail_cut: bool = False
 
 
 @frozen
@@ -127,7 +96,7 @@ class OnePass:
         self._store = store
         self._hosts = hosts
         self._resolver = Resolver(ports.providers, ports.agent, hosts.machine)
-        self._story = _Story(SourceReport(settings.repo, settings.ref, SourceStatus.NOT_ASKED))
+        self._story = Story(SourceReport(settings.repo, settings.ref, SourceStatus.NOT_ASKED))
         self._begun = ports.monotonic()
 
     def run(self) -> PassResult:
@@ -140,7 +109,9 @@ class OnePass:
             self._end(PassEnd.INVALID, error)
         except RevisionNotFoundError as error:
             self._end(PassEnd.NO_SUCH_REVISION, error)
-        return PassResult(self._report(), self._story.planned, self._story.plan)
+        duration = self._ports.monotonic() - self._begun
+        report = tell(self._story, self._store, self._ports, host=self._settings.host, duration=duration)
+        return PassResult(report, self._story.planned, self._story.plan)
 
     def _end(self, end: PassEnd, error: DatumError) -> None:
         self._story.facts = evolve(self._story.facts, ended=end)
@@ -308,7 +279,7 @@ class OnePass:
         """Say whether the pass goes on to act; when it does not, the facts say why."""
         story = self._story
         if story.facts.planned_only:
-            story.facts = evolve(story.facts, changes=bool(plan.actions), bug=_has_breach(plan, ()))
+            story.facts = evolve(story.facts, changes=bool(plan.actions), bug=has_breach(plan, ()))
             return False
         if self._request.expect and self._request.expect != plan.plan_id:
             story.facts = evolve(story.facts, outcomes=frozenset({Outcome.HELD}), closing_empty=False)
@@ -375,12 +346,12 @@ class OnePass:
             outcomes=frozenset(outcomes),
             closing_empty=closing.is_empty,
             signal=signal,
-            bug=_has_breach(plan, story.results),
+            bug=has_breach(plan, story.results),
             changes=any(result.outcome is Outcome.APPLIED for result in story.results),
         )
         if signal is not None:
             return
-        pointer = settle(self._store.now, target, _settle_input(closing, trail, story.planned))
+        pointer = settle(self._store.now, target, settle_input(closing, trail, story.planned))
         if closing.is_empty:
             pointer = converge(pointer, target)
         self._store.move(pointer)
@@ -393,61 +364,3 @@ class OnePass:
             yield
         finally:
             self._story.stages[name] = self._ports.monotonic() - begun
-
-    def _report(self) -> PassReport:
-        story = self._story
-        plan = story.plan
-        is_shown = plan is not None and story.facts.ended is not PassEnd.UNOBSERVED
-        return PassReport(
-            id=self._ports.report_id(),
-            host=self._settings.host,
-            started=self._ports.started,
-            duration=self._ports.monotonic() - self._begun,
-            source=story.source,
-            outcome=pass_outcome(story.facts),
-            exit_code=int(exit_code(story.facts)),
-            target=story.target,
-            manifest_digest=story.manifest.digest if story.manifest else "",
-            plan_id=plan.plan_id if plan and is_shown else "",
-            pointer_before=self._store.before,
-            pointer_after=self._store.now,
-            counts=count_outcomes(plan, story.results) if plan and is_shown else {},
-            resources=report_resources(plan, story.results) if plan and is_shown else (),
-            orphans=plan.orphans if plan and is_shown else (),
-            left_over=left_over(plan, story.closing, story.results) if plan and story.closing else (),
-            diagnostics=tuple(story.diagnostics),
-            versions=self._ports.versions,
-            stages=story.stages,
-            is_trail_cut=story.is_trail_cut,
-        )
-
-
-def _has_breach(plan: Plan, results: tuple[ActionResult, ...]) -> bool:
-    seen = any(
-        verdict.unobservable is not None and verdict.unobservable.cause is Cause.BREACH
-        for verdict in plan.verdicts.values()
-    )
-    return seen or any(result.cause is FailureCause.BREACH for result in results)
-
-
-def _settle_input(closing: Plan, trail: tuple[Declaration | Unresolved, ...], planned: Planned | None) -> SettleInput:
-    """Gather what S decides on from the last plan of the pass."""
-    settled = {OrphanState.ABSENT, OrphanState.KEPT}
-    declarations = [entry for entry in trail if isinstance(entry, Declaration)]
-    nodes = planned.given.graph.nodes if planned else {}
-    in_sync = {origin for origin, verdict in closing.verdicts.items() if verdict.kind is VerdictKind.IN_SYNC}
-    differing = {
-        origin
-        for entry in declarations
-        for origin, old in entry.nodes.items()
-        if origin in nodes and _differs(old, nodes[origin])
-    }
-    return SettleInput(
-        orphans_settled=all(orphan.state in settled for orphan in closing.orphans),
-        differences_verified=differing <= in_sync,
-        trail_resolved=len(declarations) == len(trail),
-    )
-
-
-def _differs(old: Node, new: Node) -> bool:
-    return old.resource.absent != new.resource.absent or bool(old.desired != new.desired)

@@ -186,7 +186,7 @@ def _not_configured(path: Path, what: str) -> SettingsError:
             code="not-configured",
             summary="This agent does not know what to enforce.",
             detail=f"Neither {path} nor the command line says '{what}'.",
-            hint="datum init --repo URL --host NAME",
+            hint="datum init --repo URL --host NAME --no-timer",
         )
     )
 
@@ -247,7 +247,7 @@ def _read_file(path: Path, *, is_wanted: bool) -> _File:
                     code="config-missing",
                     summary="The configuration file is not there.",
                     detail=f"{path} does not exist.",
-                    hint="datum init --repo URL --host NAME",
+                    hint="datum init --repo URL --host NAME --no-timer",
                 )
             ) from None
         return _File()

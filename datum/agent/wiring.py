@@ -7,8 +7,9 @@ from typing import BinaryIO
 
 from attrs import frozen
 
-from datum.agent.one_pass import Hosts, PointerStore
+from datum.agent.one_pass import Hosts
 from datum.agent.settings import Settings
+from datum.agent.story import PointerStore
 from datum.diagnostics import Diagnostic
 from datum.errors import DatumError, PermissionRefusedError, SettingsError, UsageError
 from datum.host.local import LocalHost
@@ -117,7 +118,7 @@ def load_pointer(settings: Settings) -> Pointer:
                 summary="This host is not enrolled.",
                 detail=f"There is no pointer at {settings.pointer_path}: nothing was accepted here yet. First contact "
                 "is an explicit act.",
-                hint=f"datum init --repo {settings.repo} --host {settings.host}",
+                hint=f"datum init --repo {settings.repo} --host {settings.host} --no-timer",
             )
         )
     if settings.is_running_system:

@@ -52,6 +52,10 @@ def expand(layer: Layer, declared: tuple[Declared, ...], types: ResourceTypes, f
     found: dict[ResourceId, Declaration] = {}
     off: dict[ResourceId, SourceLocation] = {}
     for one in declared:
+        if one.when is not None and _is_surely_off(one.when, layer.scope):
+            # What is off may use what only other hosts have: nothing that is wrong with its ids matters here.
+            off |= {resource: one.location for resource, _ in _instances(one, layer.scope, types, Findings())}
+            continue
         for resource, scope in _instances(one, layer.scope, types, findings):
             if one.is_wrong:
                 findings.tainted.add(resource)
@@ -138,6 +142,12 @@ def _is_on(node: Node, resource: ResourceId, scope: Scope, findings: Findings) -
     for found in evaluator.problems:
         findings.add(found, resource)
     return bool(evaluator.problems) or value is True
+
+
+def _is_surely_off(node: Node, scope: Scope) -> bool:
+    """Tell whether `when` is false whatever `each` is."""
+    evaluator = Evaluator(scope)
+    return evaluator.json(node) is False and not evaluator.problems
 
 
 def _declaration(

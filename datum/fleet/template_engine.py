@@ -20,7 +20,7 @@ from jinja2.runtime import LoopContext, StrictUndefined
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-from datum.fleet.expressions.budget import Budget, bounded, check_size, steps_of
+from datum.fleet.expressions.budget import Budget, check_size, steps_of
 from datum.fleet.expressions.evaluation import check_machine
 from datum.fleet.expressions.evaluator import ALLOWED, chains_of, check_node
 from datum.fleet.expressions.functions import FILTERS
@@ -32,6 +32,7 @@ from datum.fleet.expressions.problems import EvaluationError, Found, Missing, Mi
 from datum.model.json import JsonValue, freeze
 
 STEPS: Final = 1_000_000
+_INCLUDE_STEPS: Final = 100
 
 FOLDER: Final = "templates/"
 
@@ -128,15 +129,18 @@ class _Engine(SandboxedEnvironment):
         self.tests = dict(_TEMPLATE_TESTS)
         self.budget = Budget(STEPS)
         self._prepared = prepared
+        self._templates: dict[str, Template] = {}
 
     def get_template(self, name: Any, *_ignored: object, **_also: object) -> Template:
         """Return a template of the closure, by its name in the folder of templates."""
-        self.budget.spend()
+        self.budget.spend(_INCLUDE_STEPS)
         return self.template_at(FOLDER + str(name))
 
     def template_at(self, path: str) -> Template:
         """Return a template of the closure by its path."""
-        return Template.from_code(self, self._prepared[path].code, {})
+        if path not in self._templates:
+            self._templates[path] = Template.from_code(self, self._prepared[path].code, {})
+        return self._templates[path]
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         """Look up a key; of Python's objects only the counters of a loop are reached."""
@@ -155,8 +159,9 @@ class _Engine(SandboxedEnvironment):
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:  # noqa: ARG002 # Jinja2's
         """Return what an arithmetic operator gives."""
-        self.budget.spend()
-        return binary(operator, left, right)
+        result = binary(operator, left, right)
+        self.budget.spend(1 + steps_of(result))
+        return result
 
     def call_unop(self, context: Any, operator: str, arg: Any) -> Any:  # noqa: ARG002 # Jinja2's
         """Return a number with the sign before it."""
@@ -182,12 +187,13 @@ def _each(engine: _Engine, value: Found) -> tuple[JsonValue, ...]:
 
 def _made(engine: _Engine, value: Mapping[JsonValue, Found] | tuple[Found, ...] | list[Found]) -> JsonValue:
     """Return a list or map that the template wrote, frozen and bounded."""
-    engine.budget.spend()
     for item in value.values() if isinstance(value, Mapping) else value:
         wanted(item)
     if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):
         raise EvaluationError("expression-value", "The keys of a map are strings.")
-    return freeze(bounded(cast("JsonValue", value)))
+    made = cast("JsonValue", value)
+    engine.budget.spend(1 + steps_of(made))
+    return freeze(made)
 
 
 def _concat(engine: _Engine, value: tuple[Found, ...] | list[Found]) -> str:

@@ -174,7 +174,10 @@ class _Work:
         assert isinstance(provider, TransactionalProvider)  # noqa: S101  # the planner set `transaction`
         writer = self._means.writer()
         staged: list[object] = []
-        members = [self._stage(action, provider, writer, staged) for action in group]
+        members: list[_Staged | ActionResult] = []
+        for action in group:
+            self._means.progress(len(self.results) + len(members) + 1, action)
+            members.append(self._stage(action, provider, writer, staged))
         whole: _Failure | None = None
         if staged:
             whole = self._guard(
@@ -196,7 +199,6 @@ class _Work:
         self, action: Action, provider: TransactionalProvider[Any], writer: RecordingWriter, staged: list[object]
     ) -> "_Staged | ActionResult":
         """Stage one action; what cannot be keeps those of the transaction that require it from being staged."""
-        self._means.progress(len(self.results) + len(staged) + 1, action)
         prepared = self._prepare(action)
         if isinstance(prepared, ActionResult):
             if prepared.outcome.spreads:

@@ -33,9 +33,16 @@ def assert_invalid(scene: Scene, place: str, *words: str) -> None:
     ran = scene.apply(code=65)
     for text in (place, *words):
         assert text in ran.err, ran.err
-    assert ran.out == ""
     assert scene.host() == before
     assert scene.pointer_path.read_bytes() == pointer
+
+
+def test_an_invalid_revision_is_named_where_the_pass_ends(scene: Scene) -> None:
+    scene.enrolled(GOOD)
+    head = scene.commit_files({FILE: "- a\n"})
+    ran = scene.apply(code=65)
+    assert head in ran.out + ran.err
+    assert head in scene.report["source"]["revision"]
 
 
 HOST_FILES = {

@@ -59,7 +59,7 @@ def why(
 
 def graph(
     resource: Annotated[
-        str, typer.Argument(metavar="[RESOURCE]", help="Only what depends on it and what it depends on.")
+        str, typer.Argument(metavar="RESOURCE", help="Only what depends on it and what it depends on.")
     ] = "",
     host: HostOption = "",
     fleet: given.Fleet = None,

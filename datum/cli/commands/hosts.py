@@ -129,7 +129,7 @@ def status(
 
 def report(
     wanted: Annotated[
-        str, typer.Argument(metavar="[PASS]", help="The beginning of a report's id (default: the newest).")
+        str, typer.Argument(metavar="PASS", help="The beginning of a report's id (default: the newest).")
     ] = "",
     config: given.Config = None,
     repo: given.Repo = None,

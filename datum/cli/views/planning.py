@@ -1,6 +1,7 @@
 """`datum plan` and `datum orphans`."""
 
 import json
+import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -112,7 +113,11 @@ def write_record(path: Path, record: JsonObject) -> None:
         UsageError: it cannot be written.
     """
     try:
-        path.write_text(json.dumps(thaw(record), sort_keys=True, indent=1) + "\n")
+        # It holds texts of files that not everybody may read.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "w") as stream:
+            os.fchmod(descriptor, 0o600)
+            stream.write(json.dumps(thaw(record), sort_keys=True, indent=1) + "\n")
     except OSError as error:
         raise UsageError(
             Diagnostic(

@@ -9,10 +9,9 @@ from datum.fleet.expressions.problems import EvaluationError
 from datum.model.json import JsonValue
 
 STEPS: Final = 100_000
-# Characters, or items of a list, that making them costs one step more.
-_PER_STEP: Final = 64
-# Characters and items of a value that an expression makes.
+# A value that an expression makes: its characters, and this much for each item and entry.
 SIZE_LIMIT: Final = 4 * 1024 * 1024
+_ITEM: Final = 64
 
 
 @define
@@ -32,11 +31,6 @@ class Budget:
             raise EvaluationError("expression-budget", "The evaluation takes more steps than are allowed.")
 
 
-def steps_of(value: object) -> int:
-    """Return what making a value costs beside the one step that everything costs."""
-    return len(value) // _PER_STEP if isinstance(value, (str, tuple)) else 0
-
-
 def check_size(size: int) -> None:
     """Refuse a size beyond the bound.
 
@@ -44,14 +38,16 @@ def check_size(size: int) -> None:
         EvaluationError: it is.
     """
     if size > SIZE_LIMIT:
-        raise EvaluationError("expression-budget", f"A value becomes larger than {SIZE_LIMIT} characters and items.")
+        raise EvaluationError(
+            "expression-budget", f"A value becomes larger than {SIZE_LIMIT} characters, or {SIZE_LIMIT // _ITEM} items."
+        )
 
 
-def bounded(value: JsonValue) -> JsonValue:
-    """Return the value if it is within the bound; it takes no more time than the bound allows.
+def steps_of(value: JsonValue) -> int:
+    """Return what making a value costs, beside the one step that everything costs.
 
     Raises:
-        EvaluationError: it is larger.
+        EvaluationError: it is larger than the bound; that is found without walking the rest of it.
     """
     size = 0
     waiting = [iter((value,))]
@@ -60,15 +56,16 @@ def bounded(value: JsonValue) -> JsonValue:
         if item is _END:
             waiting.pop()
             continue
-        size += 1
         if isinstance(item, str):
             size += len(item)
         elif isinstance(item, Mapping):
+            size += _ITEM * len(item)
             waiting.append(_entries(item))
         elif isinstance(item, Sequence):
+            size += _ITEM * len(item)
             waiting.append(iter(item))
         check_size(size)
-    return value
+    return size // _ITEM
 
 
 _END: Final = object()

@@ -17,12 +17,12 @@ from jinja2.exceptions import TemplateSyntaxError
 from jinja2.parser import Parser
 
 from datum.fleet.expressions import operators
-from datum.fleet.expressions.budget import Budget, bounded, check_size, steps_of
+from datum.fleet.expressions.budget import Budget, check_size, steps_of
 from datum.fleet.expressions.functions import FILTERS
 from datum.fleet.expressions.library import apply, find
 from datum.fleet.expressions.names import Chain, lookup
 from datum.fleet.expressions.predicates import TESTS, is_in
-from datum.fleet.expressions.problems import EvaluationError, Found, MissingName, text_of
+from datum.fleet.expressions.problems import EvaluationError, Found, Missing, MissingName, text_of
 from datum.model.json import JsonValue
 
 LENGTH_LIMIT: Final = 10_000
@@ -216,7 +216,8 @@ class _Evaluator:
             return self._resolve(chain)
         visit: Callable[[Any], Found] = getattr(self, f"_{type(node).__name__.lower()}", self._binary)
         value = visit(node)
-        self._budget.spend(steps_of(value))
+        if not isinstance(value, Missing):
+            self._budget.spend(steps_of(value))
         return value
 
     def _binary(self, node: nodes.BinExpr) -> JsonValue:
@@ -249,7 +250,7 @@ class _Evaluator:
             raise EvaluationError("expression-value", "The bounds of [from:to:step] are integers.") from error
 
     def _list(self, node: nodes.List | nodes.Tuple) -> JsonValue:
-        return bounded(tuple(self.value(item) for item in node.items))
+        return tuple(self.value(item) for item in node.items)
 
     _tuple = _list
 
@@ -260,7 +261,7 @@ class _Evaluator:
             if not isinstance(key, str):
                 raise EvaluationError("expression-value", "The keys of a map are strings.")
             made[key] = self.value(pair.value)
-        return bounded(MappingProxyType(made))
+        return MappingProxyType(made)
 
     def _concat(self, node: nodes.Concat) -> str:
         texts = [text_of(self.value(item)) for item in node.nodes]

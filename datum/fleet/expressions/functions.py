@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from datum.fleet.expressions.budget import bounded, check_size
+from datum.fleet.expressions.budget import check_size, steps_of
 from datum.fleet.expressions.library import Builtin, list_in, map_in, number_in, text_in, wrong_kind
 from datum.fleet.expressions.operators import checked, is_list
 from datum.fleet.expressions.problems import EvaluationError, Found, Missing, text_of
@@ -140,7 +140,8 @@ def string_of(value: JsonValue) -> str:
 def to_json(value: JsonValue, indent: JsonValue = None) -> str:
     """Any value as JSON, keys in order; `indent` spaces for each level, on one line without."""
     width = None if indent is None else _width(indent)
-    return json.dumps(thaw(bounded(value)), sort_keys=True, ensure_ascii=False, allow_nan=False, indent=width)
+    steps_of(value)
+    return json.dumps(thaw(value), sort_keys=True, ensure_ascii=False, allow_nan=False, indent=width)
 
 
 def quote(value: JsonValue) -> str:

@@ -5,7 +5,6 @@ from typing import Any
 
 from attrs import frozen
 
-from datum.fleet.expressions.budget import bounded
 from datum.fleet.expressions.operators import is_list, is_number, wanted
 from datum.fleet.expressions.problems import EvaluationError, Found, kind_of, suggestion
 from datum.model.json import JsonValue
@@ -95,7 +94,7 @@ def apply(
     arguments: tuple[Found, ...],
     named: Mapping[str, Found],
 ) -> JsonValue:
-    """Return what a filter or test gives, bounded.
+    """Return what a filter or test gives.
 
     Raises:
         EvaluationError: it does not take these values, or a name has no value.
@@ -110,4 +109,4 @@ def apply(
         raise EvaluationError("expression-value", f"It is written {builtin.usage}.") from error
     except UnicodeEncodeError as error:
         raise EvaluationError("expression-value", "This text is no Unicode.") from error
-    return bounded(result)
+    return result

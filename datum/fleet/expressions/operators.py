@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, TypeGuard
 
-from datum.fleet.expressions.budget import bounded, check_size
+from datum.fleet.expressions.budget import check_size
 from datum.fleet.expressions.problems import EvaluationError, Found, Missing, kind_of
 from datum.model.json import JsonValue
 
@@ -78,7 +78,7 @@ def binary(symbol: str, left: Found, right: Found) -> JsonValue:
         check_size(len(left) + len(right))
         return left + right
     if symbol == "+" and is_list(left) and is_list(right):
-        return bounded((*left, *right))
+        return (*left, *right)
     raise EvaluationError("expression-value", f"'{symbol}' does not take {kind_of(left)} and {kind_of(right)}.")
 
 

@@ -132,6 +132,18 @@ def test_resource_with_every_declaration_off_is_not_declared() -> None:
     assert _ids("resources: {thing:a: {when: false}, thing:b: {when: true}}") == ["thing:b"]
 
 
+def test_what_is_off_may_use_what_other_hosts_have() -> None:
+    off = "when: \"${host.name == 'db1'}\""
+    assert _ids(f"resources: {{'thing:${{each.key}}': {{for_each: '${{var.nope}}', {off}}}}}") == []
+    assert _ids(f"resources: {{'thing:${{var.nope}}': {{{off}}}}}") == []
+    assert _ids(f"resources: {{'thing:a': {{text: '${{var.nope}}', {off}}}}}") == []
+
+
+def test_when_can_look_at_each_instance() -> None:
+    text = "'thing:${each.key}': {for_each: {a: 1, b: 2}, when: '${each.value == 2}'}"
+    assert _ids(f"resources: {{{text}}}") == ["thing:b"]
+
+
 def test_failed_when_says_nothing_else() -> None:
     text = 'resources:\n  thing:a: {when: "${var.nope}", text: a}\n  thing:b: {requires: [thing:a]}\n'
     assert [place for _, place in host_errors(text)] == ["2:19"]

@@ -192,6 +192,7 @@ def test_a_value_that_doubles_is_bounded() -> None:
     assert refused("${[var.s, var.s]}", scope).code == "expression-budget"
     assert refused("${ {'a': var.s, 'b': var.s} }", scope).code == "expression-budget"
     assert refused("${[var.s] + [var.s]}", scope).code == "expression-budget"
+    assert refused("${(var.s ~ 'x') | base64 | base64 | base64}", scope).code == "expression-budget"
 
 
 def test_steps_are_bounded() -> None:
@@ -286,6 +287,7 @@ def test_dotted_names_do_not_import_jinja2() -> None:
     program = (
         "import sys; from datum.fleet.expressions import evaluate; from datum.diagnostics import SourceLocation;"
         "import datum.fleet.templates;"
-        "evaluate('a ${var.b} ${machine.cpus}', {'var': {'b': 1}}, SourceLocation('f')); sys.exit('jinja2' in sys.modules)"
+        "evaluate('a ${var.b} ${machine.cpus}', {'var': {'b': 1}}, SourceLocation('f'));"
+        "sys.exit('jinja2' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
