@@ -1,0 +1,58 @@
+"""One resource: equality, comparability and the guards around what a provider answers."""
+
+import pytest
+
+from datum.model.observation import Absent, NotApplicable, Observation, Present
+from datum.model.plan import Operation, Step
+from datum.planner.decide import BreachError, decide, deletion, effects_of, equals, guarded, is_comparable
+from tests.unit.fakes import HIDDEN, IN_SYNC, OTHER, PROVIDERS, declare, nodes_of, odd, raising, rid
+
+FAKE = PROVIDERS["fake"]
+NODE = nodes_of(declare("fake:a"))[rid("fake:a")]
+GONE = nodes_of(declare("fake:a", absent=True))[rid("fake:a")]
+
+
+@pytest.mark.parametrize(
+    ("seen", "equal"),
+    [
+        (IN_SYNC, True),
+        (OTHER, False),
+        (Absent(), False),
+        (HIDDEN, False),
+        (Present({"value": "x", "more": HIDDEN}), False),
+        (Present({"value": "x", "more": NotApplicable("none")}), True),
+    ],
+)
+def test_only_what_is_there_and_known_equals_a_declaration(seen: "Observation", equal: bool) -> None:
+    assert equals(NODE, seen, FAKE) is equal
+
+
+def test_nothing_equals_a_declaration_of_absence() -> None:
+    assert not equals(GONE, IN_SYNC, FAKE)
+    assert not equals(GONE, Absent(), FAKE)
+
+
+@pytest.mark.parametrize(
+    ("seen", "comparable"), [(IN_SYNC, True), (Absent(), True), (HIDDEN, False), (Present({"value": HIDDEN}), False)]
+)
+def test_what_is_comparable(seen: "Observation", comparable: bool) -> None:
+    assert is_comparable(seen) is comparable
+
+
+def test_absence_is_planned_without_asking_the_provider() -> None:
+    silent = odd(plan=raising)["odd"]
+    node = nodes_of(declare("odd:/a", absent=True))[rid("odd:/a")]
+    assert decide(node, Absent(), silent) is None
+    step = decide(node, OTHER, silent)
+    assert step == deletion(OTHER)
+    assert effects_of(node, deletion(OTHER), odd(effects=raising)["odd"]) == ()
+
+
+def test_a_deletion_may_have_no_field_that_is_known() -> None:
+    assert deletion(Present({"value": HIDDEN})) == Step(Operation.DELETE, ())
+
+
+def test_what_a_provider_raises_is_a_breach_with_its_cause() -> None:
+    with pytest.raises(BreachError, match="plan raised") as caught:
+        guarded(FAKE, "plan", lambda: raising())
+    assert isinstance(caught.value.__cause__, RuntimeError)

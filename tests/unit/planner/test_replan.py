@@ -1,0 +1,241 @@
+"""One action whose turn has come (design 1.4): as planned, already, weaker, or held."""
+
+from typing import Any
+
+import pytest
+from attrs import evolve
+
+from datum.model.graph import Node
+from datum.model.manifest import Hazard, Resource
+from datum.model.observation import Absent, Observation, Present
+from datum.model.plan import Action, Change, HoldReason, Need, Operation, Replan, Step
+from datum.planner.replan import replan
+from tests.unit.fakes import (
+    HIDDEN,
+    IN_SYNC,
+    OTHER,
+    PROVIDERS,
+    action_of,
+    declare,
+    nodes_of,
+    odd,
+    plan_of,
+    raising,
+    target_of,
+)
+
+OTHER_KIND = Present({"kind": "folder"})
+NEWER = Present({"value": "newer"})
+
+
+def planned(resource: Resource, seen: "Observation") -> tuple[Action, Node]:
+    text = str(resource.id)
+    return action_of(plan_of(resource, seen={text: seen}), text), nodes_of(resource)[resource.id]
+
+
+def again(resource: Resource, before: "Observation", now: "Observation", **others: Any) -> Replan:
+    action, node = planned(resource, before)
+    return replan(action, node, now, providers=others.pop("providers", PROVIDERS), **others)
+
+
+def is_held(answer: Replan, words: str) -> bool:
+    """Whether the action is held because the host changed, with these words and without a step."""
+    assert answer.hold is not None, answer
+    assert answer.step is None
+    assert words in answer.hold.detail
+    assert answer.hold.release
+    return answer.hold.reason is HoldReason.CHANGED_UNDER_US
+
+
+# --- as planned, already ---
+
+
+@pytest.mark.parametrize(
+    ("resource", "seen"),
+    [
+        (declare("fake:a"), Absent()),
+        (declare("fake:a"), OTHER),
+        (declare("fake:a", allow=[Hazard.DATA_LOSS]), OTHER_KIND),
+        (declare("fake:a", absent=True), OTHER),
+        (declare("fake:a", risks=["outage"], allow=[Hazard.OUTAGE]), OTHER),
+        # A hold is the plan's business; a hazard that the plan named is not added.
+        (declare("fake:a", risks=["outage"]), OTHER),
+    ],
+    ids=["create", "update", "replace", "delete", "allowed-hazard", "known-hazard"],
+)
+def test_equal_to_what_was_planned_is_applied_as_planned(resource: Resource, seen: "Observation") -> None:
+    answer = again(resource, seen, seen)
+    assert answer.step is not None
+    assert answer.hold is None
+    assert not answer.differs
+
+
+@pytest.mark.parametrize(
+    ("absent", "before", "now"),
+    [(False, Absent(), IN_SYNC), (False, OTHER, IN_SYNC), (False, OTHER_KIND, IN_SYNC), (True, OTHER, Absent())],
+)
+def test_equal_to_what_is_wanted_is_already(absent: bool, before: "Observation", now: "Observation") -> None:
+    assert again(declare("fake:a", absent=absent), before, now) == Replan()
+
+
+# --- weaker, stronger ---
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "operation"),
+    [
+        (OTHER, NEWER, Operation.UPDATE),
+        (OTHER, Absent(), Operation.CREATE),
+        (OTHER_KIND, OTHER, Operation.UPDATE),
+        (OTHER_KIND, Absent(), Operation.CREATE),
+        (OTHER_KIND, Present({"kind": "socket"}), Operation.REPLACE),
+    ],
+    ids=["other-update", "update-create", "replace-update", "replace-create", "other-replace"],
+)
+def test_what_is_as_weak_or_weaker_is_accepted(before: "Observation", now: "Observation", operation: Operation) -> None:
+    answer = again(declare("fake:a", allow=[Hazard.DATA_LOSS]), before, now)
+    assert answer.step is not None
+    assert answer.step.operation is operation
+    assert answer.differs
+    assert answer.hold is None
+
+
+RANKS = ("mark", ("create", "update"), "reload", "restart", "replace")
+ORDER = [
+    (rank, Operation(name))
+    for rank, found in enumerate(RANKS)
+    for name in (found if isinstance(found, tuple) else (found,))
+]
+
+
+@pytest.mark.parametrize(("planned_rank", "was"), ORDER, ids=str)
+@pytest.mark.parametrize(("rank", "now"), ORDER, ids=str)
+def test_every_stronger_step_is_held(planned_rank: int, was: Operation, rank: int, now: Operation) -> None:
+    """`none < mark < create = update < refresh(reload) < refresh(restart) < replace < delete`."""
+    step = Step(now, (Change("value", "a", "b"),))
+    action, node = planned(declare("odd:/a"), OTHER)
+    before = Absent() if now is Operation.CREATE else OTHER
+    answer = replan(evolve(action, operation=was), node, before, providers=odd(plan=lambda *_: step))
+    if was is Operation.CREATE and now is not Operation.CREATE and rank <= planned_rank:
+        assert is_held(answer, "data_loss"), "a create that finds something"
+    elif rank > planned_rank:
+        assert is_held(answer, str(now))
+    else:
+        assert answer.step == step
+
+
+def test_an_added_hazard_is_held() -> None:
+    action, node = planned(declare("odd:/a"), OTHER)
+    risky = odd(hazards=lambda *_: frozenset({Hazard.OUTAGE}))
+    assert is_held(replan(action, node, NEWER, providers=risky), "outage")
+    assert is_held(replan(action, node, OTHER, providers=risky), "outage")
+    known = evolve(action, hazards=frozenset({Hazard.OUTAGE}))
+    assert replan(known, node, NEWER, providers=risky).step is not None
+
+
+def test_an_added_hazard_that_the_target_allows_is_not_held() -> None:
+    action, node = planned(declare("odd:/a", allow=[Hazard.OUTAGE]), OTHER)
+    risky = odd(hazards=lambda *_: frozenset({Hazard.OUTAGE}))
+    assert replan(action, node, NEWER, providers=risky).step is not None
+    protected = nodes_of(declare("odd:/a", protect=True)).values()
+    assert is_held(replan(action, node, NEWER, providers=risky, older=tuple(protected)), "outage")
+
+
+# --- a create that finds something ---
+
+
+def test_a_create_that_finds_something_is_held_for_what_would_be_lost() -> None:
+    assert is_held(again(declare("fake:a"), Absent(), OTHER), "data_loss")
+
+
+def test_a_create_that_finds_what_a_package_owns_becomes_an_update() -> None:
+    answer = again(declare("fake:a"), Absent(), OTHER, package="nginx")
+    assert answer.step == Step(Operation.UPDATE, (Change("value", "old", "x"),))
+    assert answer.differs
+
+
+def test_a_create_that_finds_a_declaration_of_the_trail_becomes_an_update() -> None:
+    older = tuple(nodes_of(declare("fake:a", value=value))[declare("fake:a").id] for value in ("newer", "old"))
+    answer = again(declare("fake:a"), Absent(), OTHER, older=older)
+    assert answer.step is not None
+    assert answer.step.operation is Operation.UPDATE
+
+
+@pytest.mark.parametrize(
+    "older",
+    [declare("fake:a", value="another"), declare("fake:a", absent=True)],
+    ids=["another-value", "absent"],
+)
+def test_a_create_that_finds_something_that_no_declaration_of_the_trail_equals_is_held(older: Resource) -> None:
+    assert is_held(again(declare("fake:a"), Absent(), OTHER, older=tuple(nodes_of(older).values())), "data_loss")
+
+
+def test_a_create_that_finds_something_it_cannot_compare_is_held() -> None:
+    older = tuple(nodes_of(declare("fake:a", value="old")).values())
+    now = Present({"value": "old", "owner": HIDDEN})
+    assert is_held(again(declare("fake:a"), Absent(), now, older=older), "data_loss")
+
+
+def test_a_create_that_finds_something_and_may_lose_it_becomes_an_update() -> None:
+    answer = again(declare("fake:a", allow=[Hazard.DATA_LOSS]), Absent(), OTHER)
+    assert answer.step is not None
+    assert answer.step.operation is Operation.UPDATE
+
+
+def test_a_create_that_finds_another_kind_of_thing_is_held_even_if_a_package_owns_it() -> None:
+    assert is_held(again(declare("fake:a"), Absent(), OTHER_KIND, package="nginx"), "replace")
+
+
+def test_only_a_create_is_asked_what_it_found() -> None:
+    assert again(declare("fake:a"), OTHER, NEWER).step is not None
+
+
+# --- deletions ---
+
+
+@pytest.mark.parametrize("now", [NEWER, OTHER_KIND, Present({"value": "old", "more": 1}), Present({"value": HIDDEN})])
+def test_a_delete_is_never_planned_again(now: "Observation") -> None:
+    assert is_held(again(declare("fake:a", absent=True), OTHER, now), "not what was to be deleted")
+
+
+def test_a_delete_needs_no_provider() -> None:
+    assert again(declare("fake:a", absent=True), OTHER, OTHER, providers={}).step is not None
+
+
+# --- needs, unobservable, breaches ---
+
+
+def test_a_known_after_action_goes_on_when_its_need_is_met() -> None:
+    resources = (declare("leaf:/f", owner="u"), declare("user:u"))
+    plan = plan_of(*resources, seen={"leaf:/f": Absent({"owner_known": False})})
+    node = nodes_of(*resources)[resources[0].id]
+    action = action_of(plan, "leaf:/f")
+    answer = replan(action, node, Absent({"owner_known": True}), providers=PROVIDERS)
+    assert answer.step is not None
+    assert answer.step.needs == ()
+    assert not answer.differs
+
+
+def test_a_need_that_is_still_not_met_is_held_though_nothing_else_changed() -> None:
+    resources = (declare("leaf:/f", owner="u", after=["package:p"]), declare("package:p", may_make=["user:u"]))
+    seen = Absent({"owner_known": False})
+    plan = plan_of(*resources, seen={"leaf:/f": seen})
+    node = nodes_of(*resources)[resources[0].id]
+    assert is_held(replan(action_of(plan, "leaf:/f"), node, seen, providers=PROVIDERS), "There is no user u.")
+
+
+def test_a_new_need_is_held() -> None:
+    step = Step(Operation.UPDATE, (Change("value", "a", "b"),), (Need(target_of("user:u"), "There is no user u."),))
+    action, node = planned(declare("odd:/a"), OTHER)
+    assert is_held(replan(action, node, NEWER, providers=odd(plan=lambda *_: step)), "There is no user u.")
+
+
+@pytest.mark.parametrize(("absent", "before"), [(False, Absent()), (False, OTHER), (True, OTHER)])
+def test_what_cannot_be_looked_at_any_more_is_held(absent: bool, before: "Observation") -> None:
+    assert is_held(again(declare("fake:a", absent=absent), before, HIDDEN), HIDDEN.detail)
+
+
+@pytest.mark.parametrize("method", ["plan", "hazards"])
+def test_a_provider_that_breaks_its_contract_is_held(method: str) -> None:
+    action, node = planned(declare("odd:/a"), OTHER)
+    assert is_held(replan(action, node, NEWER, providers=odd(**{method: raising})), "bug")
