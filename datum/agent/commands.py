@@ -4,6 +4,7 @@ import json
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 from attrs import evolve, frozen
 
@@ -15,7 +16,7 @@ from datum.agent.settings import Options, Settings, read_settings
 from datum.agent.story import PointerStore
 from datum.agent.wiring import lasting_store, load_pointer, open_hosts, require_rights
 from datum.diagnostics import Diagnostic
-from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, UsageError
+from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, StateError, UsageError
 from datum.model.json import JsonObject, JsonValue
 from datum.model.plan import Plan
 from datum.model.pointer import Pointer
@@ -29,6 +30,8 @@ from datum.state.pointer_file import read_pointer
 from datum.state.progress import Progress, read_progress
 
 Complain = Callable[[str], None]
+
+_MEMORY: Final = "/dev/shm"  # noqa: S108 - a folder with a random name is made there
 
 
 @frozen
@@ -122,7 +125,7 @@ def plan(options: Options, request: Request, ports: Ports, *, is_untrusted: bool
     require_rights(settings)
     pointer = _pointer_or_blank(settings)
     with (
-        tempfile.TemporaryDirectory(prefix="datum-plan-") as folder,
+        _temporary_folder() as folder,
         Mirror.open(settings.state_dir, ports.run, temporary=Path(folder)) as mirror,
         open_hosts(settings) as hosts,
     ):
@@ -133,6 +136,28 @@ def plan(options: Options, request: Request, ports: Ports, *, is_untrusted: bool
     if planned is None or planned.sickness:
         return PlanMade(result.report, None)
     return PlanMade(result.report, result.plan, record_plan(planned, pointer, ports.versions))
+
+
+def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
+    """Return a folder for what a plan fetches, in memory where the disk takes nothing: just then a plan is wanted.
+
+    Raises:
+        StateError: there is none.
+    """
+    error: OSError | None = None
+    for place in (None, _MEMORY):
+        try:
+            return tempfile.TemporaryDirectory(prefix="datum-plan-", dir=place)
+        except OSError as refused:
+            error = error or refused
+    raise StateError(
+        Diagnostic(
+            code="no-temporary-folder",
+            summary="A plan needs a temporary folder, and there is none.",
+            detail=f"{error}.",
+            hint=f"make room, or let TMPDIR name a folder that can be written; {_MEMORY} was tried too",
+        )
+    ) from error
 
 
 def _pointer_or_blank(settings: Settings) -> Pointer:

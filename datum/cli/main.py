@@ -71,6 +71,9 @@ def _run(words: Sequence[str]) -> int:
         message = error.format_message() if hasattr(error, "format_message") else str(error)
         sys.stderr.write(f"datum: {clean(message)}\nTry 'datum --help'.\n")
         return ExitCode.USAGE
+    except SystemExit as error:
+        # Typer's own answer to a closed pipe, with a code that would say that something is left.
+        raise BrokenPipeError from error
     return int(answer) if isinstance(answer, int) else ExitCode.OK
 
 

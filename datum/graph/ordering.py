@@ -1,11 +1,16 @@
-"""The total order of a graph, its cycles, and the soft edges that give way. networkx lives here. Pure."""
+"""The total order of a graph. Pure.
+
+A graph that has an order and no soft edges needs no more than a heap. networkx, whose import costs as much as
+observing thousands of files, is asked where a graph has to be looked at: for knots and for soft edges
+(`datum.graph.knots`; ADR 0021).
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 
-import networkx as nx
 from attrs import frozen
 
-from datum.diagnostics import Diagnostic, SourceLocation
+from datum.diagnostics import Diagnostic
 from datum.model.graph import Dependency, Node
 from datum.model.identity import ResourceId
 
@@ -26,62 +31,43 @@ def order_nodes(nodes: Mapping[ResourceId, Node], dependencies: Iterable[Depende
     A soft edge that contradicts the others is dropped. A cycle of the others is a diagnostic that shows it whole,
     one for each knot of the graph.
     """
-    graph: nx.DiGraph[ResourceId] = nx.DiGraph()
-    graph.add_nodes_from(nodes)
     held: list[Dependency] = []
     soft: list[Dependency] = []
     for dependency in sorted(set(dependencies)):
         (soft if dependency.soft else held).append(dependency)
-    graph.add_edges_from((dependency.target, dependency.source) for dependency in held)
-    knots = [component for component in nx.strongly_connected_components(graph) if _is_knot(graph, component)]
-    if knots:
-        cycles = tuple(_describe(nodes, held, _shortest_cycle(graph, knot)) for knot in knots)
-        return Ordering((), (), (), cycles)
+    order = first_by_id(nodes, held)
+    if order is None:
+        from datum.graph.knots import describe_knots
+
+        return Ordering((), (), (), describe_knots(nodes, held))
     dropped: list[Dependency] = []
-    for dependency in soft:
-        if nx.has_path(graph, dependency.source, dependency.target):
-            dropped.append(dependency)
-        else:
-            graph.add_edge(dependency.target, dependency.source)
-            held.append(dependency)
-    order = nx.lexicographical_topological_sort(graph, key=lambda origin: (origin.type, origin.name))
-    return Ordering(tuple(order), tuple(sorted(held)), tuple(dropped))
+    if soft:
+        from datum.graph.knots import split_soft
+
+        kept, dropped = split_soft(nodes, held, soft)
+        held = sorted([*held, *kept])
+        order = first_by_id(nodes, held) or ()
+    return Ordering(tuple(order), tuple(held), tuple(dropped))
 
 
-def _is_knot(graph: "nx.DiGraph[ResourceId]", component: set[ResourceId]) -> bool:
-    if len(component) > 1:
-        return True
-    only = next(iter(component))
-    return graph.has_edge(only, only)
+def first_by_id(nodes: Iterable[ResourceId], dependencies: Iterable[Dependency]) -> Sequence[ResourceId] | None:
+    """Return the order in which the smallest id goes first of all that are free; None if there is a cycle.
 
-
-def _shortest_cycle(graph: "nx.DiGraph[ResourceId]", knot: set[ResourceId]) -> Sequence[ResourceId]:
-    """Return the shortest cycle through the knot's smallest id, each id after what it depends on."""
-    start = min(knot)
-    inner = graph.subgraph(knot)
-    paths = [nx.shortest_path(inner, successor, start) for successor in sorted(inner.successors(start))]
-    return [start, *min(paths, key=len)[:-1]]
-
-
-def _describe(
-    nodes: Mapping[ResourceId, Node], dependencies: Iterable[Dependency], cycle: Sequence[ResourceId]
-) -> Diagnostic:
-    steps: list[tuple[str, SourceLocation]] = []
-    for target, source in zip(cycle, [*cycle[1:], cycle[0]], strict=True):
-        steps.extend(
-            (
-                f"{source} {edge.kind} {target} ({edge.reason})",
-                edge.location or nodes[source].resource.location,
-            )
-            for edge in dependencies
-            if (edge.source, edge.target) == (source, target)
-        )
-    steps.reverse()
-    return Diagnostic(
-        location=steps[0][1],
-        code="dependency-cycle",
-        summary="Resources wait for each other.",
-        detail="No order exists: " + "; ".join(text for text, _ in steps) + ". Remove one of these edges.",
-        resource=str(cycle[0]),
-        related=tuple(steps),
-    )
+    Kahn's algorithm over a heap, equal to networkx's `lexicographical_topological_sort`, which a property shows.
+    """
+    waits_for = dict.fromkeys(nodes, 0)
+    frees: dict[ResourceId, list[ResourceId]] = {}
+    for target, source in {(dependency.target, dependency.source) for dependency in dependencies}:
+        frees.setdefault(target, []).append(source)
+        waits_for[source] += 1
+    free = [(origin.type, origin.name, origin) for origin, count in waits_for.items() if not count]
+    heapify(free)
+    order: list[ResourceId] = []
+    while free:
+        origin = heappop(free)[2]
+        order.append(origin)
+        for source in frees.get(origin, ()):
+            waits_for[source] -= 1
+            if not waits_for[source]:
+                heappush(free, (source.type, source.name, source))
+    return order if len(order) == len(waits_for) else None

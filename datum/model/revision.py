@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from attrs import field, frozen
 
-_TEXT: Final = re.compile(r"(?:(?P<ref>[^@\s]+)@)?(?P<algorithm>sha1|sha256):(?P<commit>[0-9a-f]+)")
+_TEXT: Final = re.compile(r"(?:(?P<ref>\S+)@)?(?P<algorithm>sha1|sha256):(?P<commit>[0-9a-f]+)")
 _LENGTH: Final = {"sha1": 40, "sha256": 64}
 
 
@@ -21,12 +21,22 @@ class Revision:
     commit: str = field()
     # The ref it was found by, for people; takes no part in equality.
     ref: str | None = field(default=None, eq=False)
-    algorithm: str = field(default="sha1")
+    # `sha1` or `sha256`; the length of `commit` tells it.
+    algorithm: str = field()
 
     @commit.validator
-    def _check(self, _attribute: object, value: str) -> None:
+    def _check_commit(self, _attribute: object, value: str) -> None:
         if not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", value):
             raise ValueError(f"'{value}' is no object name of a commit")
+
+    @algorithm.default
+    def _algorithm_of_commit(self) -> str:
+        return "sha1" if len(self.commit) == _LENGTH["sha1"] else "sha256"
+
+    @algorithm.validator
+    def _check_algorithm(self, _attribute: object, value: str) -> None:
+        if _LENGTH.get(value) != len(self.commit):
+            raise ValueError(f"'{self.commit}' is no object name of {value}")
 
     @classmethod
     def parse(cls, text: str) -> Self:

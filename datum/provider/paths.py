@@ -20,12 +20,19 @@ def normal_path(text: str) -> str:
     if ".." in parts:
         raise ValueError(f"'{text}' holds '..': write the path it means")
     for part in parts:
-        if len(part.encode("utf-8", "surrogateescape")) > NAME_MAX:
+        if _bytes_in(part) > NAME_MAX:
             raise ValueError(f"'{part[:32]}…' is longer than {NAME_MAX} bytes")
     normal = "/" + "/".join(parts)
-    if len(normal.encode("utf-8", "surrogateescape")) > PATH_MAX:
+    if _bytes_in(normal) > PATH_MAX:
         raise ValueError(f"the path is longer than {PATH_MAX} bytes")
     return normal
+
+
+def _bytes_in(text: str) -> int:
+    try:
+        return len(text.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{text[:32]!r} cannot be written as bytes: it holds half of a surrogate pair") from error
 
 
 def parents(path: str) -> tuple[str, ...]:

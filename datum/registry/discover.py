@@ -10,10 +10,18 @@ from typing import Final
 
 from datum.diagnostics import Diagnostic
 from datum.errors import ProviderContractError, ProviderError
-from datum.provider.contract import CONTRACT_VERSION, AnyProvider, FieldClass, Provider
+from datum.model.json import thaw
+from datum.provider.contract import CONTRACT_VERSION, AnyProvider, FieldClass, Provider, TransactionalProvider
 
 GROUP: Final = "datum.providers"
 _TYPE: Final = re.compile(r"[a-z][a-z0-9_]*")
+
+# What the protocol demands; typing gives no list of it.
+_MEMBERS: Final = tuple(
+    sorted({*Provider.__annotations__, *(one for one in vars(Provider) if not one.startswith("_"))})
+)
+_METHODS: Final = tuple(one for one in _MEMBERS if callable(vars(Provider).get(one)))
+_TOGETHER: Final = tuple(sorted(one for one in vars(TransactionalProvider) if not one.startswith("_")))
 
 
 def load_providers(points: Iterable[EntryPoint] | None = None) -> Mapping[str, AnyProvider]:
@@ -65,18 +73,21 @@ def verify_provider(name: str, provider: object, distribution: str) -> AnyProvid
     Raises:
         ProviderContractError: it does not; the text says which part.
     """
-    if not isinstance(provider, Provider):
-        required = (*Provider.__protocol_attrs__,)  # type: ignore[attr-defined]  # typing's own list, since 3.11
-        missing = sorted(attribute for attribute in required if not hasattr(provider, attribute))
+    version = getattr(provider, "contract_version", CONTRACT_VERSION)
+    if version != CONTRACT_VERSION:
+        what = f"it was written for contract version {version}, this datum has {CONTRACT_VERSION}"
+        raise _breach(name, distribution, what)
+    if missing := [member for member in _MEMBERS if not hasattr(provider, member)]:
         raise _breach(name, distribution, f"it lacks {', '.join(missing)}")
-    if provider.type_name != name or not _TYPE.fullmatch(name):
+    if odd := [method for method in _METHODS if not callable(getattr(provider, method))]:
+        raise _breach(name, distribution, f"its {', '.join(odd)} cannot be called")
+    if (half := [method for method in _TOGETHER if not hasattr(provider, method)]) and len(half) < len(_TOGETHER):
+        raise _breach(name, distribution, f"it offers transactions and lacks {', '.join(half)}")
+    assert isinstance(provider, Provider)  # noqa: S101  # every member was found
+    if provider.type_name != name:
         raise _breach(name, distribution, f"it calls itself '{provider.type_name}'")
-    if provider.contract_version != CONTRACT_VERSION:
-        raise _breach(
-            name,
-            distribution,
-            f"it was written for contract version {provider.contract_version}, this datum has {CONTRACT_VERSION}",
-        )
+    if not _TYPE.fullmatch(name):
+        raise _breach(name, distribution, "a type is written with lower-case letters, digits and _")
     _verify_schema(name, distribution, provider)
     return provider
 
@@ -84,17 +95,23 @@ def verify_provider(name: str, provider: object, distribution: str) -> AnyProvid
 def _verify_schema(name: str, distribution: str, provider: AnyProvider) -> None:
     import jsonschema_rs
 
+    schema = provider.schema
+    if not isinstance(schema, Mapping):
+        raise _breach(name, distribution, f"its schema is no JSON Schema: an object is expected, not {schema!r}")
     try:
-        jsonschema_rs.meta.validate(dict(provider.schema))
-    except (jsonschema_rs.ValidationError, ValueError) as error:
+        jsonschema_rs.meta.validate({key: thaw(value) for key, value in schema.items()})
+    except (jsonschema_rs.ValidationError, ValueError, TypeError) as error:
         raise _breach(name, distribution, f"its schema is no JSON Schema: {error}") from error
-    properties = provider.schema.get("properties")
+    if not isinstance(provider.fields, Mapping):
+        raise _breach(name, distribution, "its fields are no mapping from names to classes")
+    properties = schema.get("properties")
     declared = set(properties) if isinstance(properties, Mapping) else set()
     if declared != set(provider.fields):
-        odd = ", ".join(sorted(declared ^ set(provider.fields)))
+        odd = ", ".join(sorted(map(str, declared ^ set(provider.fields))))
         raise _breach(name, distribution, f"schema and fields disagree on {odd}")
-    if not all(isinstance(kind, FieldClass) for kind in provider.fields.values()):
-        raise _breach(name, distribution, "a field has no class")
+    for key, kind in provider.fields.items():
+        if not isinstance(kind, FieldClass):
+            raise _breach(name, distribution, f"the field {key} has no class")
 
 
 def _breach(name: str, distribution: str, what: str) -> ProviderContractError:

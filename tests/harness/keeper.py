@@ -151,6 +151,7 @@ class Keeper:
         if self._spec.lossy:
             unmount(ROOT)
             unmount(DISK)
+            _await_detached()
             attach_disk(self._spec)
 
     def _start(self) -> None:
@@ -207,6 +208,18 @@ def make_disk(spec: Spec) -> None:
         _command("mkfs.ext4", "-q", "-m", "0", _EXT4)
 
 
+def _await_detached() -> None:
+    """Wait until nobody holds the disk that was shut down: to mount it before would give that one again.
+
+    Who entered the host with nsenter still stands in its mount namespace until its command is seen to have ended.
+    """
+    end = time.monotonic() + 10.0
+    while _command("losetup", "--associated", _EXT4):
+        if time.monotonic() > end:
+            raise TimeoutError("the disk is still in use ten seconds after the power cut")
+        time.sleep(0.005)
+
+
 def attach_disk(spec: Spec) -> None:
     """Lay the overlay out on the disk, which keeps what an earlier start left there."""
     if spec.lossy:
@@ -222,10 +235,11 @@ def attach_disk(spec: Spec) -> None:
     mount("overlay", ROOT, "overlay", data=f"{lower},upperdir={UPPER},workdir={WORK},{plain}")
 
 
-def _command(*argv: str) -> None:
+def _command(*argv: str) -> str:
     done = subprocess.run(argv, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
         raise OSError(f"{' '.join(argv)}: {done.stderr.strip()}")
+    return done.stdout
 
 
 def _make_layer(spec: Spec) -> None:

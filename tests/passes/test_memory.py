@@ -10,7 +10,7 @@ import pytest
 from tests.passes.scene import DROP_IN, Scene, clear_state, snapshot
 
 PATHS = ("/etc/motd", "/srv/kept", f"{DROP_IN}/a", f"{DROP_IN}/b", "/etc/other.d/c", "/etc/missing/d")
-STEPS = 14
+STEPS = 10
 
 
 def _commit(scene: Scene, dice: random.Random) -> None:
@@ -36,47 +36,37 @@ def _drift(scene: Scene, dice: random.Random) -> None:
 
 
 def _play(scene: Scene, seed: int, *, forget: bool) -> list[Any]:
-    """Run one random sequence and return all that came of it: plans, results, pointers, the host."""
+    """Run one random sequence and return all that came of it: plans, results, pointers, the host.
+
+    The source is there in every pass: without it the mirror is more than a cache. A rewritten branch leaves the old
+    commits among the objects of the source, where they can still be asked for by name.
+    """
     dice = random.Random(seed)
     _commit(scene, dice)
     assert scene.init().code == 0
     story: list[Any] = []
     for _ in range(STEPS):
-        step = dice.choice(["commit", "drift", "drift", "away", "rewrite", "none"])
+        step = dice.choice(["commit", "drift", "drift", "rewrite", "none"])
         if step == "commit":
             _commit(scene, dice)
         elif step == "drift":
             _drift(scene, dice)
         elif step == "rewrite" and scene.pointer["accepted"]:
             scene.repository.git("commit", "--quiet", "--amend", "--allow-empty", "-m", "rewritten")
-        away = scene.folder / "away"
-        # Without its caches a pass cannot do without its source: the mirror costs more than time then (see below).
-        if step == "away" and not forget_all(forget):
-            scene.repository.path.rename(away)
         if forget:
             clear_state(scene)
         plan, result = scene.run("plan", "--json"), scene.run("apply", "--json")
-        if away.exists():
-            away.rename(scene.repository.path)
         story.append((step, plan.code, plan.out, result.code, _essence(result.out), scene.pointer, _contents(scene)))
     return story
 
 
-def forget_all(forget: bool) -> bool:
-    """Both runs leave the source where it is: what is compared is one sequence."""
-    return True
-
-
 def _essence(out: str) -> Any:
     report = json.loads(out)
-    report = report.get("report", report)
     for key in ("id", "started", "duration", "stages"):
-        report.pop(key, None)
-    for entry in report.get("resources", []):
-        entry.pop("duration", None)
-    report.pop("report", None)
-    report.pop("report_path", None)
-    return json.loads(json.dumps(report))
+        del report[key]
+    for entry in report["resources"]:
+        del entry["duration"]
+    return report
 
 
 def _contents(scene: Scene) -> dict[str, tuple[object, object]]:
@@ -87,7 +77,7 @@ def _contents(scene: Scene) -> dict[str, tuple[object, object]]:
     }
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(4))
 def test_nothing_but_the_pointer_is_remembered(tmp_path: Path, seed: int) -> None:
     # The same path for both: the remote is named in reports.
     remembered, forgotten = (_in(tmp_path, seed, forget=forget) for forget in (False, True))
@@ -107,7 +97,7 @@ def _in(folder: Path, seed: int, *, forget: bool) -> list[Any]:
 
 def test_losing_the_mirror_costs_time_only_while_the_source_is_there(scene: Scene) -> None:
     head = scene.enrolled({f"file:{DROP_IN}/a": {"content": "a\n"}})
-    scene.commit({})
+    scene.commit({"file:/etc/motd": {"content": "hello\n"}})
     clear_state(scene)
     scene.apply()
     assert scene.read(f"{DROP_IN}/a") is None, "what the trail declared was read again from the source"

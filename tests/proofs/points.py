@@ -210,9 +210,9 @@ def _judge_host(stage: Stage, root: Path) -> Iterator[str]:
         if not _is_old_or_new(found, stage.old[path], new):
             yield f"/{path} is neither old nor new: {found}"
     for path in sorted(paths(root) - set(stage.new) - stage.others):
-        name = os.path.basename(path)
+        folder, _, name = path.rpartition("/")
         part = _PART.fullmatch(name)
-        if not is_own(path) and (part is None or f"{os.path.dirname(path)}/{part['name']}" not in stage.new):
+        if not is_own(path) and (part is None or f"{folder}/{part['name']}" not in stage.new):
             yield f"/{path} is there and is neither managed nor a leftover's name"
         if not is_own(path) and (takers := readers_that_take(path)):
             yield f"/{path} would be read by {', '.join(takers)}"
@@ -269,5 +269,5 @@ def _judge_quiet(root: Path) -> Iterator[str]:
 def _unnumbered(path: str) -> str:
     """Return a path of datum's own without ids: of reports, objects and turns."""
     if path.startswith(REPORTS):
-        return f"{REPORTS}/report" if not os.path.basename(path).startswith(".") else path
+        return path if "/." in path else f"{REPORTS}/report"
     return _VARIABLE.sub("N", path)

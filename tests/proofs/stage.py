@@ -9,7 +9,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -128,7 +127,7 @@ def prepare(folder: Path) -> Stage:
     root = folder / "root"
     for name in ("cron.d", "sudoers.d", "profile.d", "logrotate.d", "systemd"):
         (root / "etc" / name).mkdir(parents=True)
-    _install(root, _CHECK)
+    install(root, _CHECK)
     first = first_resources(as_root=as_root)
     for resource in first.values():
         resource.setdefault("mode", "0644")
@@ -162,11 +161,7 @@ def is_own(path: str) -> bool:
 
 def paths(root: Path) -> set[str]:
     """Return all that is no directory below a root, relative to it."""
-    return {
-        os.path.relpath(os.path.join(place, name), root)
-        for place, folders, files in os.walk(root)
-        for name in (*files, *(folder for folder in folders if os.path.islink(os.path.join(place, folder))))
-    }
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_symlink() or not path.is_dir()}
 
 
 def copy_tree(source: Path, target: Path) -> None:
@@ -213,12 +208,11 @@ def _commit(repository: GitRepository, resources: Mapping[str, Mapping[str, Any]
     )
 
 
-def _install(root: Path, program: str) -> None:
-    """Copy a program of this machine, and what it is linked to, into a root."""
+def install(root: Path, program: str, target: str = "") -> None:
+    """Copy a program of this machine, and what it is linked to, into a root, under another name if one is given."""
     listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
-    words = {word for word in listed.split() if word.startswith("/")}
-    for word in (program, *sorted(words)):
-        target = root / word.lstrip("/")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(word, target)
-    assert sys.platform == "linux"
+    libraries = sorted({word for word in listed.split() if word.startswith("/")})
+    for source, place in [(program, target or program), *((word, word) for word in libraries)]:
+        copy = root / place.lstrip("/")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copy)

@@ -113,14 +113,14 @@ class Fake:
         needs = tuple(Need(target, f"There is no {target}.") for target in desired.needs)
         if desired.owner and observed.fields.get("owner_known") is False:
             needs += (Need(Target("user", desired.owner), f"There is no user {desired.owner}."),)
+        anew = tuple(Change(name, None, value) for name, value in wanted)
         if isinstance(observed, Absent):
             if isinstance(folder := observed.fields.get("missing_parent"), str):
                 needs += (Need(Target("path", folder), f"There is no directory {folder}."),)
-            changes = (Change("kind", None, self.type_name), *(Change(name, None, value) for name, value in wanted))
-            return Step(Operation.CREATE, changes, needs)
+            return Step(Operation.CREATE, (Change("kind", None, self.type_name), *anew), needs)
         kind = observed.fields.get("kind", self.type_name)
         if isinstance(kind, str) and kind != self.type_name:
-            return Step(Operation.REPLACE, (Change("kind", kind, self.type_name),), needs)
+            return Step(Operation.REPLACE, (Change("kind", kind, self.type_name), *anew), needs)
         changes = tuple(
             Change(name, None if isinstance(before, (Unobservable, NotApplicable)) else before, value)
             for name, value in wanted

@@ -54,5 +54,5 @@ def test_a_deletion_may_have_no_field_that_is_known() -> None:
 
 def test_what_a_provider_raises_is_a_breach_with_its_cause() -> None:
     with pytest.raises(BreachError, match="plan raised") as caught:
-        guarded(FAKE, "plan", lambda: raising())
+        guarded(FAKE, "plan", raising)
     assert isinstance(caught.value.__cause__, RuntimeError)

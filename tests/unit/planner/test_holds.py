@@ -1,4 +1,4 @@
-"""What is planned and not done: audit, protection, hazards, limits, and removals while something is unknown (4.4, 1.2)."""
+"""What is planned and not done: audit, protection, hazards, limits, removals while something is unknown (4.4, 1.2)."""
 
 import pytest
 

@@ -1,5 +1,7 @@
 """The plan of one pass (design 1.2, 1.3): actions, verdicts, what spreads and what does not, needs and effects."""
 
+from typing import Any
+
 import pytest
 
 from datum.model.graph import Target
@@ -11,6 +13,7 @@ from tests.unit.fakes import (
     IN_SYNC,
     OTHER,
     PROVIDERS,
+    Package,
     action_of,
     at,
     declare,
@@ -248,7 +251,7 @@ def test_needs_of_several_resources_are_known_after_each() -> None:
 
 @pytest.mark.parametrize("effect", ["makes", "may_make"])
 def test_what_a_skipped_resource_would_make_is_skipped_and_not_impossible(effect: str) -> None:
-    said = {effect: ["user:u"]}
+    said: dict[str, Any] = {effect: ["user:u"]}
     plan = plan_of(
         declare("fake:a"),
         declare("fake:b", requires=["fake:a"], **said),
@@ -396,10 +399,9 @@ def test_parts_of_a_step_of_another_kind_are_a_breach(changes: object, needs: ob
 
 @pytest.mark.parametrize("answer", [raising, lambda *_: 7], ids=["raises", "number"])
 def test_a_transaction_that_is_no_key_is_a_breach(answer: object) -> None:
-    class Torn(type(PROVIDERS["package"])):  # type: ignore[misc]  # the class of a fake
-        transaction = staticmethod(answer)
-
-    plan = plan_of(declare("package:p"), providers={**PROVIDERS, "package": Torn()})
+    torn = Package()
+    torn.__dict__["transaction"] = answer
+    plan = plan_of(declare("package:p"), providers={**PROVIDERS, "package": torn})
     assert "transaction" in plan.verdicts[rid("package:p")].detail
     assert plan.actions == ()
 

@@ -115,7 +115,8 @@ def test_every_stronger_step_is_held(planned_rank: int, was: Operation, rank: in
     step = Step(now, (Change("value", "a", "b"),))
     action, node = planned(declare("odd:/a"), OTHER)
     before = Absent() if now is Operation.CREATE else OTHER
-    answer = replan(evolve(action, operation=was), node, before, providers=odd(plan=lambda *_: step))
+    providers = odd(plan=lambda *_: step, hazards=lambda *_: frozenset())
+    answer = replan(evolve(action, operation=was), node, before, providers=providers)
     if was is Operation.CREATE and now is not Operation.CREATE and rank <= planned_rank:
         assert is_held(answer, "data_loss"), "a create that finds something"
     elif rank > planned_rank:

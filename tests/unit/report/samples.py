@@ -9,6 +9,7 @@ import jsonschema
 from hypothesis import strategies as st
 
 import datum.report
+from datum.model.json import digest
 from datum.model.plan import (
     Action,
     Change,
@@ -29,7 +30,7 @@ from tests.unit.fakes import HOST, TARGET, at, rid
 
 FOLDER: Final = Path(datum.report.__file__).parent
 _TEXT: Final = st.text(max_size=12)
-_DIGESTS: Final = st.just("") | st.binary(max_size=4).map(some.digest)
+_DIGESTS: Final = st.just("") | st.binary(max_size=4).map(digest)
 
 
 def validator(name: str) -> jsonschema.Draft202012Validator:
@@ -102,6 +103,13 @@ sources = st.builds(
     st.lists(some.diagnostics, max_size=2).map(tuple),
 )
 
+left_overs = st.builds(
+    LeftOver,
+    some.resource_ids,
+    st.lists(_TEXT, max_size=2).map(tuple),
+    st.lists(some.resource_ids, max_size=2).map(tuple),
+)
+
 reports = st.builds(
     PassReport,
     st.just("20261129T031500Z-4711"),
@@ -119,15 +127,7 @@ reports = st.builds(
     st.dictionaries(st.sampled_from(Outcome), st.integers(0, 9)),
     st.lists(resources, max_size=3).map(tuple),
     st.lists(orphans, max_size=2).map(tuple),
-    st.lists(
-        st.builds(
-            LeftOver,
-            some.resource_ids,
-            st.lists(_TEXT, max_size=2).map(tuple),
-            st.lists(some.resource_ids, max_size=2).map(tuple),
-        ),
-        max_size=2,
-    ).map(tuple),
+    st.lists(left_overs, max_size=2).map(tuple),
     st.lists(some.diagnostics, max_size=2).map(tuple),
     st.dictionaries(_TEXT, _TEXT, max_size=2),
     st.dictionaries(_TEXT, st.floats(0, 1e6), max_size=2),

@@ -18,7 +18,7 @@ REPORT_SCHEMA = samples.validator("schema.json")
 PLAN_SCHEMA = samples.validator("plan.schema.json")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(samples.reports)
 def test_every_report_keeps_to_the_schema(report: PassReport) -> None:
     """And comes through a file as it is."""
@@ -27,7 +27,7 @@ def test_every_report_keeps_to_the_schema(report: PassReport) -> None:
     assert json.loads(json.dumps(value)) == value
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(samples.plans)
 def test_every_plan_keeps_to_the_schema(plan: Plan) -> None:
     """And comes through a file as it is."""

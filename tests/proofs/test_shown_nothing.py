@@ -1,0 +1,93 @@
+"""For every example fleet and every host of it: a second pass has nothing to do, says so in one line, writes nothing.
+
+The fleets are those of `fixtures/fleets` and of the documentation, but for the ones that are shown as wrong.
+"""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.docs.test_examples import DEFAULT_FLEET, EXAMPLES
+from tests.git_repository import GitRepository
+from tests.passes.scene import HOUSEKEEPING, REPORTS, STATE, run, snapshot
+from tests.proofs.stage import expect, install
+
+FIXTURES: Final = Path(__file__).resolve().parents[2] / "fixtures/fleets"
+NEVER_ENROLLED: Final = frozenset({"default.yaml"})
+
+
+def fleets() -> Iterator[tuple[str, Mapping[str, str | bytes]]]:
+    """Yield a name and the files of each fleet that declares something right."""
+    for folder in sorted(FIXTURES.iterdir()):
+        yield folder.name, {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    for name, fleet in EXAMPLES.items():
+        if not fleet.expected:
+            yield name, {"fleet.yaml": DEFAULT_FLEET, **fleet.files}
+
+
+def examples() -> list[Any]:
+    """Return every host file of every fleet, as parameters."""
+    return [
+        pytest.param(files, Path(path).stem, id=f"{name}-{Path(path).stem}")
+        for name, files in fleets()
+        for path in sorted(files)
+        if path.startswith("hosts/")
+    ]
+
+
+def furnish(root: Path, resources: Mapping[str, Mapping[str, Any]]) -> None:
+    """Make what the resources suppose: folders, accounts and programs that check."""
+    accounts = {"root": 0}
+    for name, resource in resources.items():
+        fields = resource["fields"]
+        (root / name.removeprefix("file:/")).parent.mkdir(parents=True, exist_ok=True)
+        for key in ("owner", "group"):
+            accounts.setdefault(str(fields.get(key, "root")), 1000 + len(accounts))
+        if "validate" in fields:
+            program = str(fields["validate"][0])
+            install(root, "/bin/true", program if program.startswith("/") else f"/usr/bin/{program}")
+    etc = root / "etc"
+    etc.mkdir(exist_ok=True)
+    (etc / "passwd").write_text("".join(f"{name}:x:{uid}:{uid}::/:/bin/sh\n" for name, uid in accounts.items()))
+    (etc / "group").write_text("".join(f"{name}:x:{uid}:\n" for name, uid in accounts.items()))
+    (etc / "os-release").write_text('ID=debian\nVERSION_ID="12"\n')
+
+
+def test_there_are_examples() -> None:
+    assert len(examples()) >= 5
+
+
+@pytest.mark.parametrize(("files", "host"), examples())
+def test_a_second_pass_says_one_line_and_writes_nothing(
+    tmp_path: Path, files: Mapping[str, str | bytes], host: str
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    repository = GitRepository(tmp_path / "fleet")
+    repository.commit(files)
+    rendered = expect(run("render", host, "--fleet", str(repository.path), "--json"))
+    furnish(root, json.loads(rendered.out)["resources"])
+    where = ("--root", str(root))
+    expect(run("init", "--repo", str(repository.path), "--host", host, "--no-timer", *where))
+    expect(run("apply", *where))
+    kept = (f"{STATE}/run", f"{STATE}/lock", REPORTS)
+    before = snapshot(root, kept)
+    plan = expect(run("plan", "--json", *where))
+    assert json.loads(plan.out)["actions"] == 0
+    ran = expect(run("apply", *where))
+    assert len(ran.out.splitlines()) == 1, ran.out
+    assert "nothing to do" in ran.out
+    assert ran.err == ""
+    assert snapshot(root, kept) == before
+    shutil.rmtree(root / STATE / "run")
+    assert run("apply", *where).out == ran.out
+    assert snapshot(root, HOUSEKEEPING) == {path: entry for path, entry in before.items() if is_host(path)}
+
+
+def is_host(path: str) -> bool:
+    """Whether a path below the root is none of a pass's own."""
+    return not any(path == name or path.startswith(f"{name}/") for name in HOUSEKEEPING)

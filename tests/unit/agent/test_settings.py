@@ -1,0 +1,257 @@
+"""Configuration file and options: every key wrong in every way, with its place; options overrule."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from datum.agent.settings import CONFIG_PATH, Options, Settings, below, config_path, read_settings, root_of
+from datum.diagnostics import Diagnostic
+from datum.errors import DatumError, ExitCode, SettingsError, UsageError
+from datum.model.identity import HostName
+from datum.model.manifest import Enforcement
+
+GOOD = "repo: /srv/fleet.git\nhost: web1\n"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """Give a root with a sound configuration."""
+    folder = tmp_path / "root"
+    (folder / "etc/datum").mkdir(parents=True)
+    write(folder, GOOD)
+    return folder
+
+
+def write(root: Path, text: str) -> Path:
+    path = root / CONFIG_PATH.lstrip("/")
+    path.write_text(text)
+    return path
+
+
+def read(root: Path, **options: Any) -> Settings:
+    return read_settings(Options(root=str(root), **options))
+
+
+def findings(root: Path, **options: Any) -> tuple[Diagnostic, ...]:
+    """Return what is wrong; exit 78."""
+    with pytest.raises(SettingsError) as caught:
+        read(root, **options)
+    assert caught.value.exit_code is ExitCode.CONFIG
+    return caught.value.diagnostics
+
+
+def test_defaults(root: Path) -> None:
+    """Only repository and host need to be said; every path lies below the root."""
+    settings = read(root)
+    assert settings == Settings(
+        repo="/srv/fleet.git",
+        ref="main",
+        host=HostName("web1"),
+        root=str(root),
+        config=root / "etc/datum/agent.yaml",
+        state_dir=root / "var/lib/datum",
+        reports_dir=root / "var/log/datum/reports",
+    )
+    assert not settings.is_running_system
+    assert settings.pointer_path == root / "var/lib/datum/pointer.json"
+    assert (settings.enforcement, settings.repairs_on_invalid) == (Enforcement.ENFORCE, False)
+
+
+def test_everything_that_can_be_said(root: Path) -> None:
+    """Each key reaches its setting."""
+    write(
+        root,
+        "repo: file:///srv/other.git\nref: stable\nhost: db1.example.org\nstate_dir: /srv/state\n"
+        "reports_dir: /srv/reports\nenforcement: observe\ntrust: {policy: none}\n"
+        "source: {on_invalid: enforced, timeout: 1.5, byte_limit: 100}\nreports: {byte_limit: 200}\n",
+    )
+    settings = read(root)
+    assert (settings.repo, settings.ref, str(settings.host)) == ("/srv/other.git", "stable", "db1.example.org")
+    assert (settings.state_dir, settings.reports_dir) == (root / "srv/state", root / "srv/reports")
+    assert settings.enforcement is Enforcement.OBSERVE
+    assert settings.repairs_on_invalid
+    assert (settings.source_timeout, settings.source_bytes, settings.report_bytes) == (1.5, 100, 200)
+
+
+def test_options_overrule(root: Path) -> None:
+    """What the command line says wins; the rest stays."""
+    settings = read(
+        root, repo="/srv/mine.git", ref="topic", rev="abc", host="web2", state_dir="/srv/s", is_offline=True
+    )
+    assert (settings.repo, settings.ref, settings.rev) == ("/srv/mine.git", "topic", "abc")
+    assert (settings.host, settings.is_offline) == (HostName("web2"), True)
+    assert settings.state_dir == root / "srv/s"
+    assert settings.reports_dir == root / "var/log/datum/reports"
+
+
+def test_options_alone_are_enough(tmp_path: Path) -> None:
+    """Every command can be used without a configuration file."""
+    assert read(tmp_path, repo="/srv/fleet.git", host="web1").ref == "main"
+
+
+@pytest.mark.parametrize(("text", "missing"), [("host: web1\n", "repo"), ("repo: /srv/x\n", "host"), ("", "repo")])
+def test_not_configured(root: Path, text: str, missing: str) -> None:
+    """What is said nowhere is named, with the command that says it."""
+    path = write(root, text)
+    (found,) = findings(root)
+    assert found.code == "not-configured"
+    assert found.detail == f"Neither {path} nor the command line says '{missing}'."
+    assert found.hint.startswith("datum init ")
+
+
+WRONG = {
+    "repo": ["", "5", "[a]", "{a: b}", "null", "true"],
+    "ref": ["''", "5", "[main]", "{a: b}", "null"],
+    "host": ["5", "[a]", "{a: b}", "null"],
+    "state_dir": ["5", "''", "null", "[/srv]", "relative/path", "/srv/../etc", '"/srv/\\0"'],
+    "reports_dir": ["5", "''", "null", "relative", "/.."],
+    "enforcement": ["off", "ENFORCE", "5", "null", "[hold]", "''"],
+    "trust.policy": ["head", "all", "first-parent", "5", "null", "[none]", "''"],
+    "source.on_invalid": ["repair", "5", "null", "''"],
+    "source.timeout": ["0", "-1", "soon", "true", "null", ".inf", ".nan", "1e400", "[1]", "99999999999999999999"],
+    "source.byte_limit": ["0", "-1", "1k", "null", ".inf", "{a: 1}", "0x10z"],
+    "reports.byte_limit": ["0", "-1", "null", "false", ".inf"],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])
+def test_each_key_wrong_in_each_way(root: Path, key: str, value: str) -> None:
+    """One finding at the place of the value, which names the key."""
+    section, _, name = key.rpartition(".")
+    others = GOOD.replace(f"{key}:", "ref:", 1) if key in {"repo", "host"} else GOOD
+    start = f"{section}: {{{name}: " if section else f"{key}: "
+    path = write(root, f"# first\n{start}{value}{'}' if section else ''}\n{others}")
+    (found,) = findings(root)
+    assert found.code == "bad-config"
+    assert found.location is not None
+    assert (found.location.file, found.location.line) == (str(path), 2)
+    assert f"'{key}'" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "hint"),
+    [
+        ("hots: web1\n", "'hots' is no key.", "did you mean 'host'?"),
+        ("zzzzzz: 1\n", "'zzzzzz' is no key.", ""),
+        ("source: {time_out: 1}\n", "'source.time_out' is no key.", "did you mean 'source.timeout'?"),
+        ("source: 5\n", "'source' is a map of keys: source.on_invalid, source.timeout, source.byte_limit.", ""),
+        ("trust:\n", "'trust' is a map of keys: trust.policy.", ""),
+        ("trust: none\n", "'trust' is a map of keys: trust.policy.", ""),
+    ],
+)
+def test_unknown_keys_are_errors_with_a_suggestion(root: Path, text: str, words: str, hint: str) -> None:
+    """No key is silently without effect."""
+    write(root, GOOD + text)
+    (found,) = findings(root)
+    assert (found.detail, found.hint) == (words, hint)
+    assert found.location is not None
+    assert found.location.line == 3
+
+
+def test_everything_wrong_is_told_at_once(root: Path) -> None:
+    """Sorted by place."""
+    write(root, "enforcement: off\nrepo: 5\nfoo: 1\nhost: web1\n")
+    found = findings(root)
+    assert [item.location.line for item in found if item.location] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("text", ["- a\n", "just words\n", "5\n"])
+def test_a_file_that_is_no_map(root: Path, text: str) -> None:
+    """It is said, with the place."""
+    write(root, text)
+    (found,) = findings(root)
+    assert found.detail == "The file is no map of keys."
+
+
+@pytest.mark.parametrize("data", [b"repo: [\n", b"\xff\xfe\x00", b"repo: a\nrepo: b\n", b"a: &x 1\nb: *y\n"])
+def test_a_file_that_is_no_yaml(root: Path, data: bytes) -> None:
+    """Syntax, encoding, duplicate keys: each with its place in the file."""
+    path = root / "etc/datum/agent.yaml"
+    path.write_bytes(data)
+    found = findings(root)
+    assert {item.location.file for item in found if item.location} == {str(path)}
+
+
+@pytest.mark.parametrize("policy", ["first-parent", "head", "all"])
+def test_a_policy_that_cannot_be_kept_is_refused(root: Path, policy: str) -> None:
+    """This version verifies nothing, and does not pretend to."""
+    write(root, f"{GOOD}trust: {{policy: {policy}}}\n")
+    (found,) = findings(root)
+    assert "this version verifies no signatures" in found.detail
+
+
+@pytest.mark.parametrize(
+    "repo", ["relative/path", "https://user:word@example.org/x", "git@example.org:x", "file://h/x"]
+)
+def test_a_remote_that_cannot_be_used_has_its_place(root: Path, repo: str) -> None:
+    """In the file with its place; as an option without one; never with credentials."""
+    write(root, f"host: web1\nrepo: {repo}\n")
+    (found,) = findings(root)
+    assert found.location is not None
+    assert (found.location.line, "word" in found.detail) == (2, False)
+    (found,) = findings(root, repo=repo)
+    assert found.location is None
+
+
+@pytest.mark.parametrize("name", ["Web1", "web_1", "-a", "a..b", "a" * 64, "a b"])
+def test_bad_host_names(root: Path, name: str) -> None:
+    """78 with its place in the file, 64 as an option."""
+    write(root, f"repo: /srv/fleet.git\nhost: {name}\n")
+    (found,) = findings(root)
+    assert found.code == "bad-host-name"
+    assert found.location is not None
+    assert found.location.line == 2
+    with pytest.raises(UsageError) as caught:
+        read(root, host=name)
+    assert caught.value.exit_code is ExitCode.USAGE
+    assert caught.value.diagnostics[0].location is None
+
+
+def test_a_named_configuration_must_be_there(root: Path) -> None:
+    """The default one need not; one that cannot be read is an error either way."""
+    (found,) = findings(root, config="/etc/datum/other.yaml")
+    assert found.code == "config-missing"
+    (root / "etc/datum/agent.yaml").unlink()
+    (root / "etc/datum/agent.yaml").mkdir()
+    (found,) = findings(root)
+    assert found.code == "config-unreadable"
+
+
+def test_another_configuration_lies_below_the_root_too(root: Path) -> None:
+    """An absolute path is one of the root."""
+    (root / "srv").mkdir()
+    (root / "srv/other.yaml").write_text("repo: /srv/o.git\nhost: o1\n")
+    assert str(read(root, config="/srv/other.yaml").host) == "o1"
+    assert config_path(Options(root=str(root))) == root / "etc/datum/agent.yaml"
+
+
+def test_without_a_root_paths_are_those_of_the_system() -> None:
+    """The running system is the root `/`."""
+    assert root_of(Options()) == "/"
+    assert below("/", "/etc/datum") == Path("/etc/datum")
+    assert below("/", "mine.yaml") == Path.cwd() / "mine.yaml"
+    assert below("/srv/root", "/etc/datum") == Path("/srv/root/etc/datum")
+
+
+def test_root_must_be_a_directory(tmp_path: Path) -> None:
+    """Datum makes no root."""
+    (tmp_path / "file").touch()
+    for name in ("missing", "file"):
+        with pytest.raises(UsageError) as caught:
+            root_of(Options(root=str(tmp_path / name)))
+        assert caught.value.diagnostics[0].code == "root-missing"
+
+
+def test_root_is_resolved(root: Path, tmp_path: Path) -> None:
+    """A link to a root is that root."""
+    (tmp_path / "link").symlink_to(root)
+    assert read(tmp_path / "link").root == str(root)
+
+
+def test_every_error_is_one_of_datum(root: Path) -> None:
+    """Nothing but `DatumError` leaves, whatever stands in the file."""
+    for text in ("? a\n", "!!python/object:os.system x\n", "&a [*a]\n", "\t\n", "a: b: c\n", "%\n"):
+        write(root, GOOD + text)
+        with pytest.raises(DatumError):
+            read(root)
