@@ -203,8 +203,8 @@ class Orphan:
 
     resource: ResourceId
     state: OrphanState
-    # The rule: `default_keep`, `modified`, `package_owned`, `declared_below`, `protected_class`, `unobservable`,
-    # `unresolvable`, `declared_otherwise`, `on_removal`.
+    # The rule that decided: `unobservable`, `absent`, `unresolvable`, `empty_manifest`, `protected_class`, `audit`,
+    # `on_removal`, `default_keep`, `modified`, `package_owned`, `declared_below`, `declared_otherwise`, `removable`.
     rule: str
     # Full sentence, and the line or command that settles it.
     detail: str

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Self
 from datum.diagnostics import Diagnostic
 from datum.errors import InternalError, RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, StateError
 from datum.model.revision import CommitInfo, Revision
-from datum.model.source import EntryKind, SourceTree
+from datum.model.source import SourceTree
 from datum.provider.host import ProgramRunner
 from datum.repository import store
 from datum.repository.transport import INCOMING, Download, ask_remote, fetch_commit, repack
@@ -280,15 +280,8 @@ class Mirror:
         self._reopen()
 
     def _is_complete(self, revision: Revision) -> bool:
-        tree = self.tree(revision)
-        folders, blobs = [""], list[str]()
-        for folder in folders:
-            for name, entry in tree.entries(folder).items():
-                if entry.kind is EntryKind.FOLDER:
-                    folders.append(f"{folder}/{name}".lstrip("/"))
-                elif entry.kind is not EntryKind.GITLINK:
-                    blobs.append(entry.blob)
-        return not self._objects.lacks(blobs)
+        tree = GitTree(revision, self._objects.root_tree(revision.commit), self._objects)
+        return not self._objects.lacks(tuple(tree.files()))
 
     def _settle(self) -> None:
         with _state_errors(self._mirror):

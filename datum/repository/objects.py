@@ -4,6 +4,7 @@ Effects: reads. pygit2 checks the hash of every object it reads; it gets no conf
 """
 
 import functools
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +18,9 @@ from datum.errors import RepositoryError, RevisionNotFoundError
 from datum.model.revision import CommitInfo, Revision
 
 _ISO: Final = "%Y-%m-%dT%H:%M:%SZ"
+# `:/words` and `^{/words}` take any commit that says the words; `:path` reads an index.
+_SEARCH: Final = re.compile(r":|\^\{/")
+_SHOWN: Final = 80
 _FAILURES: Final = (pygit2.GitError, KeyError, ValueError, OSError)
 
 
@@ -132,9 +136,15 @@ class ObjectReader:
 
     def _look_up(self, text: str) -> Revision:
         repository = self._open()
-        names = [name for name in (f"refs/heads/{text}", f"refs/tags/{text}") if name in repository.references]
+        try:
+            names = [name for name in (f"refs/heads/{text}", f"refs/tags/{text}") if name in repository.references]
+        except _FAILURES as error:
+            # libgit2 has no such ref: not UTF-8, too long.
+            raise _not_found("revision-missing", f"'{_start_of(text)}' names no commit in {self.path}.") from error
         if len(names) > 1:
             raise _not_found("ref-ambiguous", f"'{text}' names both {names[0]} and {names[1]} in {self.path}.")
+        if _SEARCH.search(text):
+            raise _not_found("revision-missing", f"'{text}' searches, and a revision is named.")
         try:
             commit = repository.revparse_single(names[0] if names else text).peel(pygit2.Commit)
         except (*_FAILURES, TypeError) as error:
@@ -231,6 +241,10 @@ def _not_found(code: str, detail: str) -> RevisionNotFoundError:
             hint="git log --oneline shows what can be named.",
         )
     )
+
+
+def _start_of(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _person(signature: pygit2.Signature) -> str:

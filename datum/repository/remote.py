@@ -1,5 +1,6 @@
 """Names of remotes and refs: what may stand in the configuration, and how it is shown. Pure."""
 
+import os
 import re
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -14,6 +15,8 @@ _HIDDEN: Final = re.compile(r"[?#]")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 # What git-check-ref-format refuses.
 _BAD_REF: Final = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|^[-/]|(^|/)\.|/$|\.$|\.lock(/|$)|^@$")
+# Bytes. A ref is a file, and has to fit into one line of git's protocol.
+_REF_LIMIT: Final = 1024
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -103,12 +106,12 @@ def full_names(ref: str) -> tuple[str, ...]:
                 hint="Name a branch, such as main; --rev pins one commit.",
             )
         )
-    if not ref or _BAD_REF.search(ref):
+    if not 0 < len(os.fsencode(ref)) <= _REF_LIMIT or _BAD_REF.search(ref):
         raise SettingsError(
             Diagnostic(
                 code="ref-malformed",
                 summary="The ref is no ref.",
-                detail=f"git has no branch or tag of the form '{ref}'.",
+                detail=f"git has no branch or tag of the form '{ref[:_REF_LIMIT]}'.",
                 hint="Name a branch, such as main, or a tag.",
             )
         )

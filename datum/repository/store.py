@@ -67,7 +67,7 @@ def merge_store(source: Path, store: Path) -> None:
         # An equal name means equal bytes: git names packs and objects by what they hold.
         file.rename(target)
         folders.add(target.parent)
-    for folder in folders:
+    for folder in sorted(folders):
         _sync(folder)
 
 

@@ -2,7 +2,7 @@
 
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import BinaryIO, Final, Protocol, TypeAlias
 
@@ -66,11 +66,40 @@ class GitTree:
             RepositoryError: a tree object is missing or damaged.
         """
         known = self._folders.get(folder)
+        if known is not None:
+            return known
+        # Step by step, not by recursion: a manifest may name a path of a thousand folders.
+        entry, where, found = self._root, "", self._folder_at("", self._root)
+        for name in folder.split("/") if folder else ():
+            below = found.get(name)
+            if below is None or below.kind is not EntryKind.FOLDER:
+                return NOTHING
+            entry, where = below, f"{where}/{name}" if where else name
+            found = self._folder_at(where, entry)
+        return found
+
+    def files(self) -> Iterator[str]:
+        """Yield the object id of every file and link; each folder is read once, under however many paths it stands.
+
+        A few kilobytes of trees can say 10^9 paths.
+
+        Raises:
+            RepositoryError: a tree object is missing or damaged.
+        """
+        seen, waiting = {self._root.blob}, [self._root.blob]
+        while waiting:
+            for entry in self._read_folder(waiting.pop()).values():
+                if entry.kind is not EntryKind.FOLDER:
+                    if entry.kind is not EntryKind.GITLINK:
+                        yield entry.blob
+                elif entry.blob not in seen:
+                    seen.add(entry.blob)
+                    waiting.append(entry.blob)
+
+    def _folder_at(self, path: str, entry: TreeEntry) -> Mapping[str, TreeEntry]:
+        known = self._folders.get(path)
         if known is None:
-            entry = self.entry(folder)
-            is_folder = entry is not None and entry.kind is EntryKind.FOLDER
-            known = self._read_folder(entry.blob) if entry is not None and is_folder else NOTHING
-            self._folders[folder] = known
+            known = self._folders[path] = self._read_folder(entry.blob)
         return known
 
     def read(self, path: str) -> bytes:

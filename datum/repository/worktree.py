@@ -86,8 +86,19 @@ class WorkingTree:
             RepositoryError: it cannot be read.
         """
         known = self._folders.get(folder)
-        if known is None and folder and not self._is_folder(folder):
-            return NOTHING
+        if known is not None:
+            return known
+        # Step by step, not by recursion: a manifest may name a path of a thousand folders.
+        where, found = "", self._listed("")
+        for name in folder.split("/") if folder else ():
+            if found.kind(name) is not EntryKind.FOLDER:
+                return NOTHING
+            where = f"{where}/{name}" if where else name
+            found = self._listed(where)
+        return found
+
+    def _listed(self, folder: str) -> "LazyEntries":
+        known = self._folders.get(folder)
         if known is None:
             known = self._folders[folder] = self._list(folder)
         return known
@@ -151,11 +162,6 @@ class WorkingTree:
         if kind is not EntryKind.SYMLINK:
             self._paths[blob] = path
         return TreeEntry(kind, blob)
-
-    def _is_folder(self, path: str) -> bool:
-        folder, _, name = path.rpartition("/")
-        self.entries(folder)
-        return folder in self._folders and self._folders[folder].kind(name) is EntryKind.FOLDER
 
 
 class LazyEntries(Mapping[str, TreeEntry]):

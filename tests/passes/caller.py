@@ -59,7 +59,9 @@ def _opening(hidden: dict[Path, Path], stage: Path) -> str:
     lines = [["mkdir", "-p", str(stage)], ["mount", "-t", "tmpfs", "none", str(stage)]]
     for number, path in enumerate(hidden):
         lines += [["mkdir", str(stage / str(number))], ["mount", "--bind", str(path), str(stage / str(number))]]
-    lines += [["mount", "-t", "tmpfs", "-o", "mode=755", "none", str(closed)] for closed in sorted(set(hidden.values()))]
+    lines += [
+        ["mount", "-t", "tmpfs", "-o", "mode=755", "none", str(closed)] for closed in sorted(set(hidden.values()))
+    ]
     for number, path in enumerate(hidden):
         lines += [["mkdir", "-p", str(path)], ["mount", "--bind", str(stage / str(number)), str(path)]]
     lines += [["umount", "-R", str(stage)], ["rmdir", str(stage)]]

@@ -218,9 +218,9 @@ def snapshot(folder: Path, without: Sequence[str] = ()) -> Tree:
     for place, folders, files in os.walk(folder):
         base = os.path.relpath(place, folder)
         folders[:] = [name for name in folders if os.path.normpath(f"{base}/{name}") not in without]
-        for name in [".", *files, *(name for name in folders if os.path.islink(f"{place}/{name}"))]:
+        for name in [".", *files, *(name for name in folders if Path(place, name).is_symlink())]:
             relative = os.path.normpath(f"{base}/{name}")
-            found[relative] = _look(os.path.join(place, name), is_timeless=relative in above)
+            found[relative] = _look(f"{place}/{name}", is_timeless=relative in above)
     return found
 
 
@@ -234,7 +234,7 @@ def _look(path: str, *, is_timeless: bool) -> tuple[object, ...]:
 
 def _content(path: str, status: os.stat_result) -> str:
     if stat.S_ISLNK(status.st_mode):
-        return os.readlink(path)
+        return str(Path(path).readlink())
     if stat.S_ISREG(status.st_mode):
         return hashlib.sha256(Path(path).read_bytes()).hexdigest()
     return ""

@@ -227,7 +227,11 @@ def test_an_ordinary_user_reads_a_clone_of_somebody_else(user_scene: Scene) -> N
     assert user_scene.caller.uid == NOBODY
     done = subprocess.run(
         user_scene.command("render", "web1", "--fleet", user_scene.url),
-        check=False, capture_output=True, text=True, cwd="/", timeout=60,
+        check=False,
+        capture_output=True,
+        text=True,
+        cwd="/",
+        timeout=60,
     )
     assert done.returncode == 0, done.stderr
     assert "file:/etc/motd" in done.stdout

@@ -97,13 +97,15 @@ HOST_FILES = {
     ),
     "undefined variable": ("variables: {port: 1}\n" + one('content: "${var.prot}"'), "4:", ["prot", "port"]),
     "variable cycle": (
-        'variables: {a: "${var.b}", b: "${var.a}"}\n' + one('content: "${var.a}"'), ":", ["var.a", "var.b"]
+        'variables: {a: "${var.b}", b: "${var.a}"}\n' + one('content: "${var.a}"'),
+        ":",
+        ["var.a", "var.b"],
     ),
     "unterminated expression": (one('content: "${var.x"'), "3:", ["}"]),
     "expression cut by a comment": (one("content: ${var.x #}"), "3:", ["quote"]),
-    "call in an expression": (one("content: \"${host.name.upper()}\""), "3:", []),
+    "call in an expression": (one('content: "${host.name.upper()}"'), "3:", []),
     "root of a later version": (one('content: "${secret.x}"'), "3:", ["secret"]),
-    "machine in a condition": (one("content: x\nwhen: \"${machine.cpus > 1}\""), "4:", ["machine"]),
+    "machine in a condition": (one('content: x\nwhen: "${machine.cpus > 1}"'), "4:", ["machine"]),
     "machine in an id": (one("content: x", '"file:/etc/${machine.arch}"'), "2:3", ["machine"]),
     "for_each without each.key in the id": (one("content: x\nfor_each: [a, b]"), "2:3", ["each.key"]),
     "for_each of the same": (one("content: x\nfor_each: [a, a]", '"file:/etc/${each.key}"'), "4:", ["a"]),

@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -125,7 +126,9 @@ def test_a_path_through_a_link_is_unobservable_and_the_pass_incomplete(scene: Sc
 
 
 def test_a_provider_that_says_it_did_what_it_did_not_is_unverified(scene: Scene, odd_types: Path) -> None:
-    scene.commit({"liar:/etc/lie": {"content": "x\n"}, "file:/etc/on-it": {"content": "y\n", "requires": ["liar:/etc/lie"]}})
+    scene.commit(
+        {"liar:/etc/lie": {"content": "x\n"}, "file:/etc/on-it": {"content": "y\n", "requires": ["liar:/etc/lie"]}}
+    )
     assert scene.init().code == 0
     ran = scene.apply(code=1)
     assert "unverified" in ran.out
@@ -337,7 +340,7 @@ def test_a_branch_that_was_set_back_is_a_downgrade(scene: Scene) -> None:
     [({"fleet": OTHER_FLEET_ID}, OTHER_FLEET_ID), ({"agent": ">=99"}, ">=99")],
     ids=["another fleet", "another agent"],
 )
-def test_a_revision_that_is_not_meant_for_this_host_is_refused(scene: Scene, head: dict[str, str], named: str) -> None:
+def test_a_revision_that_is_not_meant_for_this_host_is_refused(scene: Scene, head: dict[str, Any], named: str) -> None:
     first = scene.enrolled(MOTD)
     scene.commit(OTHER, **head)
     scene.write("/etc/motd", "drift\n")
@@ -401,7 +404,9 @@ def test_a_disk_that_cannot_be_read_ends_with_71_and_the_host_untouched(scene: S
     before = scene.host()
     command = [*argv(), "apply", "--root", str(scene.root)]
     with working("/"):
-        done = strace.inject(command, "read,pread64,readv,preadv", when="1+", error="EIO", path=str(scene.at("/etc/motd")))
+        done = strace.inject(
+            command, "read,pread64,readv,preadv", when="1+", error="EIO", path=str(scene.at("/etc/motd"))
+        )
     assert done.returncode == 71, done.stderr
     assert "/etc/motd" in done.stderr
     assert scene.host() == before
@@ -477,7 +482,9 @@ def test_a_pass_that_does_not_get_its_turn_in_time_ends_with_75(scene: Scene, od
 
 
 def test_a_signal_finishes_the_action_in_hand_and_ends_with_128_and_its_number(scene: Scene, odd_types: Path) -> None:
-    scene.commit({"slow:/etc/slow": {"content": "x\n"}, "file:/etc/z": {"content": "z\n", "requires": ["slow:/etc/slow"]}})
+    scene.commit(
+        {"slow:/etc/slow": {"content": "x\n"}, "file:/etc/z": {"content": "z\n", "requires": ["slow:/etc/slow"]}}
+    )
     scene.init()
     process = scene.start("apply")
     with process:
@@ -487,7 +494,7 @@ def test_a_signal_finishes_the_action_in_hand_and_ends_with_128_and_its_number(s
         process.send_signal(signal.SIGTERM)
         time.sleep(0.05)
         (odd_types / "go").touch()
-        out, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=30)
     assert process.returncode == 128 + signal.SIGTERM, err
     assert scene.read("/etc/slow") == "x\n"
     assert scene.read("/etc/z") is None
@@ -554,7 +561,9 @@ def test_a_missing_pointer_is_first_contact_which_needs_init(scene: Scene) -> No
 def test_a_configuration_that_cannot_be_meant_ends_with_78(scene: Scene, text: str, named: str) -> None:
     scene.enrolled(MOTD)
     scene.commit(OTHER)
-    scene.at("/etc/datum/agent.yaml").write_text(f"repo: '{scene.url}'\nhost: {HOST}\n{text}" if "repo" not in text else text)
+    scene.at("/etc/datum/agent.yaml").write_text(
+        f"repo: '{scene.url}'\nhost: {HOST}\n{text}" if "repo" not in text else text
+    )
     before = scene.everything()
     for command in ("plan", "apply"):
         ran = scene.run(command)
@@ -637,7 +646,7 @@ def test_a_report_that_is_not_there_is_said_so(scene: Scene) -> None:
     assert "19990101T000000Z-1" in ran.err
 
 
-def test_a_colon_in_json_mode_keeps_stdout_a_document(scene: Scene) -> None:
+def test_json_keeps_stdout_one_document(scene: Scene) -> None:
     scene.enrolled(MOTD)
     scene.commit({**OTHER, **NO_ROOM})
     ran = scene.apply("--json", code=1)

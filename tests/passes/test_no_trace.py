@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.git_repository import GitRepository
-from tests.passes.scene import DROP_IN, HOST, REPORTS, STATE, Scene, run, snapshot
+from tests.passes.scene import DROP_IN, HOST, REPORTS, STATE, Resources, Scene, run, snapshot
 
 FIRST = {
     "file:/etc/motd": {"content": "hello ${host.name}\n", "mode": "0640"},
@@ -16,7 +16,7 @@ FIRST = {
     f"file:{DROP_IN}/late": {"content": "${machine.arch}\n"},
     "file:/srv/kept": {"content": "kept\n"},
 }
-SECOND = {
+SECOND: Resources = {
     "file:/etc/motd": {"content": "hello again\n", "mode": "0600", "validate": ["/bin/true", "{path}"]},
     "file:/srv/new": {"content": "n\n", "after": ["file:/etc/motd"]},
     "file:/srv/impossible/x": {"content": "x\n"},

@@ -55,7 +55,7 @@ class FleetOnHost:
 def read_own_paths() -> dict[str, str]:
     """Return the patterns of paths that a pass may change, with the reason of each."""
     lines = [line for line in _OWN_PATHS.read_text().splitlines() if line and not line.startswith("#")]
-    return dict((pattern, reason.strip()) for pattern, _, reason in (line.partition(" ") for line in lines))
+    return {pattern: reason.strip() for pattern, _, reason in (line.partition(" ") for line in lines)}
 
 
 def others_changed(machine: Machine, before: Mapping[str, Change], declared: Collection[str]) -> dict[str, Kind]:

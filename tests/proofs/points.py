@@ -1,7 +1,7 @@
 """Every writing system call of one pass, a strike at any of them, and what must hold afterwards (design 1.4, 4.7).
 
-A point is the n-th call of one name that the datum process itself makes; the programs that it runs are struck where they
-are tested. SIGKILL keeps the call from happening; an error makes it fail without happening.
+A point is the n-th call of one name that the datum process itself makes; programs that it runs are not struck. SIGKILL
+keeps the call from happening; an error makes it fail without happening.
 """
 
 import ast
@@ -113,7 +113,7 @@ def _is_writing(call: Call) -> bool:
 
 def _like(arguments: str) -> str:
     """Return the first argument, and a path that follows, without numbers and folder of this run."""
-    text = re.sub(r"/[^\"<>]*/root/", "/", arguments.split(', "{')[0])
+    text = re.sub(r"/[^\"<>]*/root/", "/", arguments.partition(', "{')[0])
     return _VARIABLE.sub("N", text)[:160]
 
 
@@ -131,7 +131,7 @@ def strike(stage: Stage, trace: Trace, point: Point, fault: str) -> Verdict:
         action = "signal=KILL" if fault == KILL else f"error={fault}"
         inject = f"inject={point.name}:{action}:when={point.nth}"
         # Children are not followed: each would be struck at its own n-th call.
-        done = _strace(root, log, ["-y", "-s", "0", "-e", f"trace={point.name}", "-e", inject])
+        done = _strace(root, log, ["-y", "-s", "256", "-e", f"trace={point.name}", "-e", inject])
         struck = _struck(log)
         wrong = [*_judge_strike(point, struck), *_judge_end(done, fault), *_judge_host(stage, root)]
         versions = trace.pointers if fault == KILL else trace.pointers_of_failed
@@ -180,7 +180,7 @@ def _judge_strike(point: Point, struck: str | None) -> Iterator[str]:
 
 def _target(likeness: str) -> str:
     """Return what a likeness touches: data that is written is not shown by both traces."""
-    return likeness.split(', "')[0] if re.match(r"N<", likeness) and ', "' in likeness else likeness
+    return likeness.partition(', "')[0] if re.match(r"N<", likeness) and ', "' in likeness else likeness
 
 
 def _judge_end(done: "subprocess.CompletedProcess[str]", fault: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """A prepared host on which one pass does everything that a pass can do, and what it was before and is after.
 
-The host enforces a first revision; the source has a second one. The pass between them fetches, writes the pointer twice,
+The host enforces a first revision; the source has a second one. The pass between them fetches, writes the pointer,
 creates, updates, replaces and removes files, changes attributes alone, checks candidates and removes a leftover.
 """
 
@@ -181,8 +181,8 @@ def command(root: Path, *words: str) -> list[str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return the environment of commands under test: temporary files of their own, no byte code written."""
-    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(folder)}
+    """Return the environment of commands under test: temporary files of their own, and the same calls in every run."""
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0", "TMPDIR": str(folder)}
 
 
 @contextmanager

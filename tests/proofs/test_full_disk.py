@@ -1,6 +1,6 @@
 """Whole passes of the real command on a real Debian: nothing else changes; full and read-only disks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -107,7 +107,7 @@ def test_a_whole_life_changes_what_is_declared_and_nothing_else(enrolled: Enroll
     assert others_changed(machine, fresh, DECLARED) == {}
 
 
-def newest_report(now: dict[str, object], before: dict[str, object]) -> str:
+def newest_report(now: Mapping[str, object], before: Mapping[str, object]) -> str:
     """Return the one path that is there now and was not before, or what is wrong with that."""
     fresh = sorted(path for path in now if path not in before)
     return fresh[0] if len(fresh) == 1 and fresh[0].startswith("/var/log/datum/reports/") else f"not one: {fresh}"

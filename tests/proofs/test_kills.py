@@ -7,6 +7,7 @@ import random
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -89,7 +90,7 @@ def test_a_write_that_fails_is_told_and_the_next_pass_converges(traced: Traced, 
 
 
 def test_a_result_that_cannot_be_printed_is_no_bug(traced: Traced) -> None:
-    with traced.stage.copy() as root, open("/dev/full", "w") as full:
+    with traced.stage.copy() as root, Path("/dev/full").open("w") as full:
         done = subprocess.run(
             command(root, "apply"),
             stdout=full,

@@ -17,7 +17,8 @@ from tests.passes.scene import HOUSEKEEPING, REPORTS, STATE, run, snapshot
 from tests.proofs.stage import expect, install
 
 FIXTURES: Final = Path(__file__).resolve().parents[2] / "fixtures/fleets"
-NEVER_ENROLLED: Final = frozenset({"default.yaml"})
+# Fleets that say "not yet": there is no pass that could have made their hosts what they shall be.
+ON_HOLD: Final = frozenset({"docs/manifest.md:settings"})
 
 
 def fleets() -> Iterator[tuple[str, Mapping[str, str | bytes]]]:
@@ -25,7 +26,7 @@ def fleets() -> Iterator[tuple[str, Mapping[str, str | bytes]]]:
     for folder in sorted(FIXTURES.iterdir()):
         yield folder.name, {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
     for name, fleet in EXAMPLES.items():
-        if not fleet.expected:
+        if not fleet.expected and name not in ON_HOLD:
             yield name, {"fleet.yaml": DEFAULT_FLEET, **fleet.files}
 
 
@@ -45,6 +46,8 @@ def furnish(root: Path, resources: Mapping[str, Mapping[str, Any]]) -> None:
     for name, resource in resources.items():
         fields = resource["fields"]
         (root / name.removeprefix("file:/")).parent.mkdir(parents=True, exist_ok=True)
+        if fields.get("audit"):  # reported, never repaired: it is in sync only if it was before
+            (root / name.removeprefix("file:/")).write_text(str(fields["content"]))
         for key in ("owner", "group"):
             accounts.setdefault(str(fields.get(key, "root")), 1000 + len(accounts))
         if "validate" in fields:

@@ -65,7 +65,7 @@ def respects(order: tuple[ResourceId, ...], dependencies: tuple[Dependency, ...]
     return all(place[edge.target] < place[edge.source] for edge in dependencies)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(forward)
 def test_the_order_respects_every_edge_that_holds(found: list[Dependency]) -> None:
     ordering = order_nodes(NODES, found)
@@ -77,7 +77,7 @@ def test_the_order_respects_every_edge_that_holds(found: list[Dependency]) -> No
     assert all(edge.soft for edge in ordering.dropped)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(forward)
 def test_each_place_of_the_order_holds_the_smallest_id_that_is_free(found: list[Dependency]) -> None:
     ordering = order_nodes(NODES, found)
@@ -92,7 +92,7 @@ def test_each_place_of_the_order_holds_the_smallest_id_that_is_free(found: list[
         done.add(origin)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(forward)
 def test_a_soft_edge_is_dropped_only_if_it_contradicts_what_holds(found: list[Dependency]) -> None:
     ordering = order_nodes(NODES, found)
@@ -103,7 +103,7 @@ def test_a_soft_edge_is_dropped_only_if_it_contradicts_what_holds(found: list[De
         assert edge.source in reached
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(edges, st.randoms(use_true_random=False))
 def test_the_order_is_stable_under_shuffling(found: list[Dependency], random: Random) -> None:
     shuffled = list(found)
@@ -116,7 +116,7 @@ def test_the_order_is_stable_under_shuffling(found: list[Dependency], random: Ra
     assert set(one.diagnostics) == set(other.diagnostics)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(edges, st.lists(st.sampled_from(IDS), min_size=1, max_size=5, unique=True))
 def test_every_injected_cycle_is_reported_whole_once_for_each_knot(
     found: list[Dependency], ring: list[ResourceId]
@@ -157,7 +157,7 @@ def reaches(pairs: set[tuple[ResourceId, ResourceId]], start: ResourceId, end: R
     return end in reached
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(acyclic_resources())
 def test_a_graph_respects_every_edge_of_a_manifest(resources: tuple[Resource, ...]) -> None:
     graph = graph_of(*resources)
@@ -173,7 +173,7 @@ def test_a_graph_respects_every_edge_of_a_manifest(resources: tuple[Resource, ..
         assert resource.id not in graph.required_by(resource.id)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(acyclic_resources(), st.data())
 def test_a_graph_is_equal_for_shuffled_manifests(resources: tuple[Resource, ...], data: st.DataObject) -> None:
     def made(some: tuple[Resource, ...]) -> ResourceGraph:
@@ -206,7 +206,7 @@ def test_an_edge_backwards_is_always_found(resources: tuple[Resource, ...], data
     assert [found.code for found in caught.value.diagnostics] == ["dependency-cycle"]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(edges)
 def test_the_order_is_the_one_of_networkx(found: list[Dependency]) -> None:
     """The pass orders by a heap, without importing networkx; both must agree, also on whether there is an order."""

@@ -182,7 +182,7 @@ def done(plan: Plan, given: PlanInput, world: World) -> World:
 # --- in sync, and what is left after an apply ---
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @over(fleets())
 def test_where_everything_is_as_declared_the_plan_is_empty(resources: tuple[Resource, ...]) -> None:
     given = inputs(resources, World({}))
@@ -196,7 +196,7 @@ def test_where_everything_is_as_declared_the_plan_is_empty(resources: tuple[Reso
     assert {verdict.kind for verdict in plan.verdicts.values()} <= {VerdictKind.IN_SYNC}
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @over(fleets(brakes=False, absences=False), worlds(hiding=False))
 def test_after_the_plan_is_done_the_plan_is_empty(resources: tuple[Resource, ...], world: World) -> None:
     # A thing in the way is replaced: allowed here, so that nothing is held.
@@ -211,7 +211,7 @@ def test_after_the_plan_is_done_the_plan_is_empty(resources: tuple[Resource, ...
         assert again.is_empty
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @over(fleets(brakes=False), worlds(hiding=False))
 def test_what_is_declared_absent_is_gone_after_the_plan_is_done(resources: tuple[Resource, ...], world: World) -> None:
     free = tuple(evolve(one, allow=frozenset({Hazard.DATA_LOSS})) for one in resources)
@@ -227,7 +227,7 @@ def test_what_is_declared_absent_is_gone_after_the_plan_is_done(resources: tuple
 # --- what cannot be known ---
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @over(fleets(), worlds())
 def test_no_action_has_something_unobservable_among_what_it_requires(
     resources: tuple[Resource, ...], world: World
@@ -245,7 +245,7 @@ def test_no_action_has_something_unobservable_among_what_it_requires(
         assert not set(action.known_after) & held
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @over(fleets(), worlds())
 def test_every_resource_is_accounted_for_and_actions_embed_the_order(
     resources: tuple[Resource, ...], world: World
@@ -261,7 +261,7 @@ def test_every_resource_is_accounted_for_and_actions_embed_the_order(
         assert all(place[source] < place[action.resource] for source in {*action.known_after, *action.requires})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @over(fleets(), worlds())
 def test_what_is_skipped_names_what_it_requires_and_had_something_to_do(
     resources: tuple[Resource, ...], world: World
@@ -284,7 +284,7 @@ def test_what_is_skipped_names_what_it_requires_and_had_something_to_do(
             assert origin in world.hidden
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @over(fleets(brakes=False), worlds())
 def test_one_unknown_never_blocks_an_unrelated_branch(resources: tuple[Resource, ...], world: World) -> None:
     """What neither requires nor needs a hidden resource is planned as if nothing were hidden, but for removals."""
@@ -304,7 +304,7 @@ def test_one_unknown_never_blocks_an_unrelated_branch(resources: tuple[Resource,
     assert found.keys() <= expected.keys()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @over(fleets(), worlds())
 def test_while_something_is_hidden_nothing_is_deleted(resources: tuple[Resource, ...], world: World) -> None:
     plan = plan_pass(inputs(resources, world))
@@ -315,7 +315,7 @@ def test_while_something_is_hidden_nothing_is_deleted(resources: tuple[Resource,
 # --- determinism ---
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @over(fleets(), worlds(), st.data())
 def test_equal_inputs_give_an_equal_plan_whatever_the_order_of_mappings(
     resources: tuple[Resource, ...], world: World, data: st.DataObject
@@ -379,7 +379,7 @@ orphan_states: st.SearchStrategy[Observation] = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @over(fleets(), worlds(), trails(), st.data())
 def test_nothing_is_removed_but_what_equals_a_declaration_in_its_place_and_belongs_to_nobody(
     resources: tuple[Resource, ...], world: World, trail: Trail, data: st.DataObject

@@ -4,6 +4,7 @@ import sys
 
 from datum.agent.enrol import Enrolment
 from datum.cli.views.paper import Paper, print_json
+from datum.cli.views.resources import plural
 
 
 def show(done: Enrolment, *, is_json: bool) -> None:
@@ -27,7 +28,10 @@ def show(done: Enrolment, *, is_json: bool) -> None:
     paper.line((str(settings.host), "bold"), f" {what} in fleet {done.fleet}.")
     paper.line(("configuration ", "dim"), str(settings.config))
     paper.line(("state         ", "dim"), str(settings.state_dir))
-    paper.line(("source        ", "dim"), f"{settings.repo} {done.revision}, {done.resources} resources for this host")
+    paper.line(
+        ("source        ", "dim"),
+        f"{settings.repo} {done.revision}, {plural(done.resources, 'resource')} for this host",
+    )
     root = "" if settings.is_running_system else f" --root {settings.root}"
     paper.line("Nothing was applied. Next: ", (f"datum plan{root}", "bold"), ", then ", (f"datum apply{root}", "bold"))
     paper.print_to(sys.stdout)

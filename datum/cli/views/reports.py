@@ -7,6 +7,7 @@ from typing import Any
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.passes import unique, write_pass
 from datum.cli.views.problems import write_problems
+from datum.cli.views.resources import plural
 from datum.diagnostics import Diagnostic
 from datum.errors import UsageError
 
@@ -28,8 +29,8 @@ def show(report: Mapping[str, Any], *, is_json: bool) -> None:
         write_pass(paper, report)
         write_problems(paper, unique([*source["diagnostics"], *report["diagnostics"]]))
         if report["joined"]:
-            paper.line(("joined ", "dim"), f"{report['joined']} equal requests")
-    except (KeyError, TypeError, AttributeError) as error:
+            paper.line(("joined ", "dim"), plural(report["joined"], "equal request"))
+    except (LookupError, TypeError, AttributeError) as error:
         raise UsageError(
             Diagnostic(
                 code="report-damaged",

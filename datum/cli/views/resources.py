@@ -106,6 +106,11 @@ def short(value: object) -> str:
     return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
 
 
+def plural(count: int, noun: str) -> str:
+    """Return `1 host`, `2 hosts`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def count_words(counts: Mapping[Any, int]) -> str:
     """Return `3 applied, 997 in sync`."""
     return ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items() if count)

@@ -55,7 +55,10 @@ def _write_newest(paper: Paper, newest: Mapping[str, Any]) -> None:
     sums = count_words(counts) if isinstance(counts, Mapping) else ""
     style = "green" if outcome == "converged" else "bold red"
     paper.line(
-        ("last pass   ", "dim"), f"{newest.get('id', '?')} ", (outcome.replace("_", " "), style), f" {sums}".rstrip()
+        ("last pass   ", "dim"),
+        f"{newest.get('id', '?')} ",
+        (outcome.replace("_", " "), style),
+        f": {sums}" if sums else "",
     )
     source = _source(newest)
     if source is not None:

@@ -5,6 +5,7 @@ import sys
 from datum.agent.authoring import Validation
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.problems import write_problems
+from datum.cli.views.resources import plural
 from datum.diagnostics import Severity
 from datum.report.as_json import diagnostic_to_json
 
@@ -31,8 +32,9 @@ def show(found: Validation, *, is_json: bool) -> None:
     write_problems(paper, problems)
     hosts = len(found.manifests)
     if is_bad(found):
-        paper.line((f"{len(problems)} findings", "bold red"), f"; {hosts} hosts are sound.")
+        verb = "is" if hosts == 1 else "are"
+        paper.line((plural(len(problems), "finding"), "bold red"), f"; {plural(hosts, 'host')} {verb} sound.")
     else:
         resources = sum(len(manifest.resources) for manifest in found.manifests.values())
-        paper.line(("Sound", "green"), f": {hosts} hosts, {resources} resources.")
+        paper.line(("Sound", "green"), f": {plural(hosts, 'host')}, {plural(resources, 'resource')}.")
     paper.print_to(sys.stdout)

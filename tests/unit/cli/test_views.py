@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,7 +16,7 @@ from datum.agent.commands import Applied, PlanMade, Status
 from datum.agent.settings import Settings
 from datum.cli.views import graphs, manifests, passes, planning, problems, reports, standing
 from datum.cli.views.paper import Paper
-from datum.cli.views.resources import count_operations, count_words, short, write_orphans, write_resource
+from datum.cli.views.resources import count_operations, count_words, plural, short, write_orphans, write_resource
 from datum.diagnostics import Diagnostic, Severity, SourceLocation
 from datum.errors import UsageError
 from datum.model.content import Content
@@ -80,7 +80,7 @@ def test_each_operation_has_its_sign(operation: Operation, sign: str) -> None:
 def test_what_is_applied_says_so() -> None:
     """Outcome, label, place, then the fields."""
     assert shown(outcome=Outcome.APPLIED, label=Label.DRIFT) == (
-        "  ~ update   file:/etc/a  applied  drift  hosts/web1.yaml:1:3\n      mode 0644 → 0600\n"
+        "  ~ update  file:/etc/a  applied  drift  hosts/web1.yaml:1:3\n      mode 0644 → 0600\n"
     )
 
 
@@ -126,7 +126,7 @@ def test_deletion_shows_no_fields() -> None:
     (resource,) = report_resources(plan(evolve(one, location=None)), ())
     paper = Paper()
     write_resource(paper, resource_to_json(resource))
-    assert plain(paper) == f"  - delete   file:/etc/a  intent  no longer declared; last by {TARGET.short}\n"
+    assert plain(paper) == f"  - delete  file:/etc/a  intent  no longer declared; last by {TARGET.short}\n"
 
 
 def test_control_characters_of_contents_and_names_are_visible() -> None:
@@ -196,10 +196,15 @@ def test_values_in_a_few_characters(value: object, text: str) -> None:
     assert short(value) == text
 
 
+def test_numbers_agree_with_their_nouns() -> None:
+    """One host, two hosts."""
+    assert [plural(count, "host") for count in (0, 1, 2)] == ["0 hosts", "1 host", "2 hosts"]
+
+
 def test_sums() -> None:
     """Words in their order; nothing for nothing."""
     assert count_words({"applied": 3, "in_sync": 997, "failed": 0}) == "3 applied, 997 in sync"
-    entries = [
+    entries: list[Mapping[str, Any]] = [
         {"operation": "create", "outcome": None},
         {"operation": "create", "outcome": "held"},
         {"operation": "delete", "outcome": None},
@@ -274,11 +279,11 @@ def test_plan_of_something(capsys: Captured) -> None:
     assert shown.err == ""
     assert shown.out.splitlines() == [
         f"web1 at {TARGET}",
-        "  ~ update   file:/etc/a  intent  hosts/web1.yaml:1:3",
+        "  ~ update  file:/etc/a  intent  hosts/web1.yaml:1:3",
         "      content old → new",
-        "  ~ update   file:/etc/i  impossible  hosts/web1.yaml:4:3",
+        "  ~ update  file:/etc/i  impossible  hosts/web1.yaml:4:3",
         "      There is no directory.",
-        "  ? none     file:/etc/s  skipped  hosts/web1.yaml:5:3",
+        "  ? none    file:/etc/s  skipped  hosts/web1.yaml:5:3",
         "      it requires file:/etc/i",
         "Plan: 1 to update, 1 impossible, 1 skipped, 1 in sync.",
         "plan id sha256:1",
@@ -368,8 +373,14 @@ def test_pass_that_left_something(capsys: Captured) -> None:
         LeftOver(rid("file:/etc/z"), ()),
     )
     done = report(
-        outcome=PassOutcome.ROLLED_BACK, source=source, left_over=left, is_trail_cut=True, diagnostics=(why,), target=None, counts={}
-    )  # fmt: skip
+        outcome=PassOutcome.ROLLED_BACK,
+        source=source,
+        left_over=left,
+        is_trail_cut=True,
+        diagnostics=(why,),
+        target=None,
+        counts={},
+    )
     passes.show(Applied(done, None, 1), is_json=False)
     shown = capsys.readouterr()
     assert shown.out.splitlines() == [
@@ -442,11 +453,15 @@ def _whole() -> Any:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("path", list(_paths(_whole())), ids=str)
+WHOLE: Final[Any] = _whole()
+WRONG: Final[tuple[Any, ...]] = (None, 5, "x", [], {}, [5], "missing")
+
+
+@pytest.mark.parametrize("path", list(_paths(WHOLE)), ids=str)
 def test_damaged_report_is_said_or_shown(path: tuple[Any, ...], capsys: Captured) -> None:
     """A part that is missing or of another kind: no other error than that leaves."""
-    for wrong in (None, 5, "x", [], {}, [5], "missing"):
-        broken = copy.deepcopy(_whole())
+    for wrong in WRONG:
+        broken = copy.deepcopy(WHOLE)
         inner = broken
         for key in path[:-1]:
             inner = inner[key]
@@ -454,10 +469,12 @@ def test_damaged_report_is_said_or_shown(path: tuple[Any, ...], capsys: Captured
             del inner[path[-1]]
         else:
             inner[path[-1]] = wrong
+        codes = set()
         try:
             reports.show(broken, is_json=False)
         except UsageError as error:
-            assert error.diagnostics[0].code == "report-damaged"
+            codes = {found.code for found in error.diagnostics}
+        assert codes <= {"report-damaged"}
         assert is_harmless(capsys.readouterr().out)
 
 
@@ -507,7 +524,7 @@ def test_status_of_a_host_in_the_middle(capsys: Captured, tmp_path: Path) -> Non
         f"quarantined {revision(3).key}",
         "running     pass of process 77, since 2026-11-29T03:15:00Z: reconciler",
         "            3/9 create file:/etc/\\x9ba",
-        "last pass   20261129T031500Z-4711 failed 1 failed",
+        "last pass   20261129T031500Z-4711 failed: 1 failed",
         "source      unreachable in that pass",
     ]
 
@@ -636,7 +653,7 @@ def test_manifest_is_shown_whole(capsys: Captured) -> None:
 # Whatever is in them.
 
 
-LOOSE = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+LOOSE = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @LOOSE

@@ -1,0 +1,198 @@
+"""Observing and planning as often as a pass needs it, and what an action's turn asks."""
+
+import errno
+from collections.abc import Mapping
+
+import pytest
+from attrs import evolve
+
+from datum.agent.desired import Wanted
+from datum.agent.planning import Basis, Planned, Turn, package_of, plan_given, plan_now
+from datum.graph.build import build_graph
+from datum.model.graph import Node
+from datum.model.identity import ResourceId
+from datum.model.manifest import Expectation, Resource
+from datum.model.observation import Absent, Cause, Machine, Unobservable
+from datum.model.plan import Label, Operation
+from datum.observer.observe import Look
+from datum.planner.inputs import Declaration
+from datum.testing.host import FakeHost
+from datum.testing.trees import MemoryTree
+from datum_providers.file.provider import FileProvider
+from tests.unit.fakes import HOST, declare, manifest, revision, rid
+from tests.unit.reconciler.bench import no_deadline
+
+A, OLD = "file:/etc/a", "file:/etc/x.d/old"
+PROVIDERS = {"file": FileProvider()}
+
+
+def declaration(number: int, *resources: Resource) -> Declaration:
+    graph = build_graph(manifest(*resources), PROVIDERS)
+    return Declaration(revision(number), graph.nodes, graph.order)
+
+
+def basis(host: FakeHost, *resources: Resource, trail: tuple[Declaration, ...] = ()) -> Basis:
+    made = manifest(*resources)
+    seen = Look(providers=PROVIDERS, reader=host.reader(), deadline=no_deadline)
+    wanted = Wanted(made, build_graph(made, PROVIDERS), MemoryTree({}), Machine())
+    return Basis(wanted, HOST, seen, trail)
+
+
+def test_plan_is_made_of_what_is_observed_now() -> None:
+    """Each time anew; the same basis plans again after the last action."""
+    host = FakeHost()
+    made = basis(host, declare(A, content="a\n"))
+    first = plan_now(made)
+    assert [action.operation for action in first.plan.actions] == [Operation.CREATE]
+    host.add_file("/etc/a", b"a\n")
+    assert plan_now(made, made.look).plan.is_empty
+    assert first.sickness == ()
+
+
+def test_sickness_comes_through() -> None:
+    """The pass ends with it."""
+    host = FakeHost()
+    host.fail(errno.EIO, method="examine")
+    assert [what for what, _ in plan_now(basis(host, declare(A, content="a\n"))).sickness] == [A]
+
+
+def test_late_values_that_cannot_be_had_are_known() -> None:
+    """They are not asked for."""
+    host = FakeHost()
+    made = basis(host, declare(A, content="a\n"))
+    late = Unobservable(Cause.LATE_VALUE, "There is no eth9.")
+    made = evolve(made, wanted=evolve(made.wanted, known={rid(A): late}))
+    assert plan_now(made).given.observed.observations[rid(A)] is late
+    assert ("examine", "/etc/a") not in host.calls
+
+
+def test_converged_is_asked_only_for_labels() -> None:
+    """Resolving it costs a pass with nothing to do nothing."""
+    host = FakeHost()
+    asked: list[bool] = []
+    resource = declare(A, content="a\n")
+
+    def converged() -> Mapping[ResourceId, Node]:
+        asked.append(True)
+        return declaration(1, resource).nodes
+
+    made = evolve(basis(host, resource), converged=converged)
+    assert [action.label for action in plan_now(made).plan.actions] == [Label.DRIFT]
+    assert asked == [True]
+    host.add_file("/etc/a", b"a\n")
+    plan_now(made)
+    assert asked == [True]
+
+
+def older(made: Basis, index: int) -> Declaration:
+    found = made.trail[index]
+    assert isinstance(found, Declaration)
+    return found
+
+
+def orphaned() -> tuple[FakeHost, Basis]:
+    host = FakeHost()
+    host.add_file("/etc/x.d/old", b"old\n")
+    host.add_file("/etc/a", b"a\n")
+    trail = (
+        declaration(2, declare(OLD, content="newer\n")),
+        declaration(1, declare(OLD, content="old\n"), declare("file:/etc/x.d/older", content="o\n")),
+    )
+    return host, basis(host, declare(A, content="a\n"), trail=trail)
+
+
+def test_orphans_are_seen_in_the_terms_of_each_declaration() -> None:
+    """Newest first, with the package that owns what is there."""
+    host, made = orphaned()
+    host.world.packages["/etc/x.d/old"] = "base-files"
+    sights = plan_now(made).given.orphans
+    assert set(sights) == {rid(OLD), rid("file:/etc/x.d/older")}
+    assert [sight.revision for sight in sights[rid(OLD)].sights] == [revision(2), revision(1)]
+    assert sights[rid(OLD)].package == "base-files"
+    other = sights[rid("file:/etc/x.d/older")]
+    assert isinstance(other.sights[0].observation, Absent)
+    assert other.package is None
+
+
+def test_expectations_are_not_asked_again_for_orphans() -> None:
+    """The machine is another or not, once."""
+    _, made = orphaned()
+    made = evolve(made, look=evolve(made.look, expect=Expectation({"os": "debian-12"})))
+    planned = plan_now(made)
+    assert len(planned.sickness) == 1
+    assert set(planned.given.orphans) == {rid(OLD), rid("file:/etc/x.d/older")}
+
+
+def test_orphan_of_a_type_that_is_gone_has_no_sight() -> None:
+    """Nothing can be said of it, so nothing is done to it."""
+    host, made = orphaned()
+    unknown = evolve(older(made, 0), nodes={rid("gone:x"): older(made, 0).nodes[rid(OLD)]})
+    from datum.agent.planning import observe_orphans
+
+    sights = observe_orphans(evolve(made, trail=(unknown,)), made.look)
+    assert sights[rid("gone:x")].sights == ()
+    assert host.journal == []
+
+
+def test_owner_that_cannot_be_read_may_be_any() -> None:
+    """What may belong to a package is kept."""
+    host, made = orphaned()
+    host.fail(errno.EIO, method="package_of")
+    node = older(made, 1).nodes[rid(OLD)]
+    assert package_of(node, host.reader()) == "?"
+    host.heal()
+    assert package_of(node, host.reader()) is None
+
+
+def test_only_paths_have_owners() -> None:
+    """A user or a port belongs to no package."""
+    host = FakeHost()
+    node = evolve(declaration(1, declare(A)).nodes[rid(A)], targets=())
+    assert package_of(node, host.reader()) is None
+
+
+def turn_of(host: FakeHost, made: Basis) -> tuple[Planned, Turn]:
+    planned = plan_now(made)
+    return planned, Turn(planned, made.look)
+
+
+def test_turn_of_a_declared_resource() -> None:
+    """Its own declaration, looked at again, planned again."""
+    host = FakeHost()
+    planned, turn = turn_of(host, basis(host, declare(A, content="a\n")))
+    (action,) = planned.plan.actions
+    assert turn.node_of(action).resource.id == rid(A)
+    seen = turn.observe(action)
+    assert isinstance(seen, Absent)
+    assert turn.replan(action, seen).step == action.step
+    assert ("package_of", "/etc/a") not in host.calls
+
+
+def test_turn_of_an_orphan_is_in_the_terms_of_its_newest_declaration() -> None:
+    """It has none in the target."""
+    host, made = orphaned()
+    planned, turn = turn_of(host, made)
+    (action,) = planned.plan.actions
+    assert (action.resource, action.orphan_of) == (rid(OLD), revision(2))
+    assert turn.node_of(action) is older(made, 0).nodes[rid(OLD)]
+    assert turn.replan(action, turn.observe(action)).step is not None
+
+
+def test_turn_asks_who_owns_what_it_finds() -> None:
+    """Somebody's file is not overwritten; a package's is."""
+    host = FakeHost()
+    planned, turn = turn_of(host, basis(host, declare(A, content="a\n")))
+    (action,) = planned.plan.actions
+    host.add_file("/etc/a", b"other\n")
+    assert turn.replan(action, turn.observe(action)).hold is not None
+    host.world.packages["/etc/a"] = "base-files"
+    assert turn.replan(action, turn.observe(action)).step is not None
+
+
+def test_equal_inputs_give_an_equal_plan() -> None:
+    """Planned from the input alone."""
+    _, made = orphaned()
+    first = plan_now(made)
+    assert plan_given(first.given, lambda: None).plan == first.plan
+    with pytest.raises(AttributeError):
+        first.plan.plan_id = ""  # type: ignore[misc]

@@ -1,0 +1,131 @@
+"""Rooms put together for one command: host, mirror, pointer."""
+
+from pathlib import Path
+
+import pytest
+from attrs import evolve
+
+from datum.agent.settings import Options, Settings, read_settings
+from datum.agent.story import PointerStore
+from datum.agent.wiring import lasting_store, load_pointer, open_hosts, opener
+from datum.errors import SettingsError, StateError, UsageError
+from datum.model.content import Content
+from datum.model.pointer import Pointer, TrailEntry
+from datum.provider.host import FileWrite, HostError
+from datum.repository.mirror import Mirror
+from datum.state.pointer_file import read_pointer, write_pointer
+from datum.testing.trees import MemoryTree
+from tests.unit.fakes import HOST, revision
+
+DATA = b"from the repository\n"
+TREE = MemoryTree({"files/a": DATA})
+FLEET = "0c0f7a52-6c6e-4b0e-9f0e-3b2f6f1d2a11"
+ENFORCED = Pointer(FLEET, HOST, enrolled=revision(1), accepted=revision(1), trail=(TrailEntry(revision(1), HOST),))
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    """Give settings of a root with an `/etc` in it."""
+    root = tmp_path / "root"
+    (root / "etc").mkdir(parents=True)
+    return read_settings(Options(repo="/srv/fleet.git", host=str(HOST), root=str(root)))
+
+
+def test_content_of_the_repository_is_opened_through_the_tree(settings: Settings) -> None:
+    """Written below the root; what is not in the tree is the host's error for that one resource."""
+    with open_hosts(settings) as hosts, hosts.reader(TREE) as reader:
+        hosts.writer(TREE).write_file("/etc/a", FileWrite(Content.from_bytes(DATA)))
+        assert reader.read_file("/etc/a", limit=100) == DATA
+        assert hosts.machine() is not None
+    opened = opener(TREE)
+    with opened(evolve(Content.from_bytes(DATA), inline=None)) as stream:
+        assert stream.read() == DATA
+    with pytest.raises(HostError) as caught:
+        opened(Content("1" * 40))
+    assert caught.value.diagnostics[0].code == "content-unreachable"
+
+
+def test_writer_needs_no_reader_before_it(settings: Settings) -> None:
+    """And what it opened is closed in the end."""
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with open_hosts(settings) as hosts:
+        hosts.writer(TREE).write_file("/etc/a", FileWrite(Content.from_bytes(DATA)))
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
+def test_own_places_are_protected(settings: Settings) -> None:
+    """State and configuration are no resource's, by any spelling (design 3.4)."""
+    settings.state_dir.mkdir(parents=True)
+    settings.config.parent.mkdir(parents=True)
+    with open_hosts(settings) as hosts:
+        for path in ("/var/lib/datum/pointer.json", "/etc/datum/agent.yaml"):
+            with pytest.raises(HostError):
+                hosts.writer(TREE).write_file(path, FileWrite(Content.from_bytes(DATA)))
+
+
+def test_root_that_is_gone_is_a_usage_error(settings: Settings) -> None:
+    """It was there when the settings were read."""
+    Path(settings.root).rename(f"{settings.root}.away")
+    with pytest.raises(UsageError), open_hosts(settings) as hosts, hosts.reader(TREE):
+        raise AssertionError("opened")
+
+
+def test_missing_pointer_is_first_contact(settings: Settings) -> None:
+    """78, with the command that enrols; a damaged one is 74 and never that."""
+    with pytest.raises(SettingsError) as caught:
+        load_pointer(settings)
+    (found,) = caught.value.diagnostics
+    assert found.code == "not-enrolled"
+    assert found.hint.startswith("datum init --repo /srv/fleet.git --host web1")
+    settings.state_dir.mkdir(parents=True)
+    write_pointer(settings.pointer_path, Pointer(FLEET, HOST))
+    settings.pointer_path.write_text("{")
+    with pytest.raises(StateError):
+        load_pointer(settings)
+
+
+def test_sealed_pointer_is_rebound_on_the_running_system(settings: Settings) -> None:
+    """Below a root it stays as it is (design 6)."""
+    settings.state_dir.mkdir(parents=True)
+    sealed = evolve(ENFORCED, converged=revision(1), sealed=True)
+    write_pointer(settings.pointer_path, sealed)
+    assert load_pointer(settings) == sealed
+    running = load_pointer(evolve(settings, root="/"))
+    assert (running.sealed, running.converged, running.accepted) == (False, None, revision(1))
+
+
+class Refs:
+    """A mirror as far as revisions are kept in it; remembers what was on disk when it was asked to."""
+
+    def __init__(self, path: Path) -> None:
+        self.kept: list[tuple[set[object], Pointer | None]] = []
+        self._path = path
+
+    def keep(self, revisions: list[object]) -> None:
+        self.kept.append((set(revisions), read_pointer(self._path)))
+
+
+def test_refs_are_set_before_the_pointer_and_dropped_after(settings: Settings) -> None:
+    """A kill in between loses no object that a pointer names."""
+    settings.state_dir.mkdir(parents=True)
+    before = ENFORCED
+    after = evolve(before, accepted=revision(2), previous=revision(1), trail=(TrailEntry(revision(2), HOST),))
+    write_pointer(settings.pointer_path, before)
+    refs = Refs(settings.pointer_path)
+    mirror: Mirror = refs  # type: ignore[assignment]  # as far as it is asked
+    store = lasting_store(settings, mirror, before)
+    store.move(before)
+    assert refs.kept == []
+    store.move(after)
+    assert read_pointer(settings.pointer_path) == after
+    assert (store.before, store.now) == (before, after)
+    both = {revision(1), revision(2)}
+    assert [named for named, _ in refs.kept] == [both, both]
+    assert [there for _, there in refs.kept] == [before, after]
+
+
+def test_plan_moves_no_pointer() -> None:
+    """Its store does not write."""
+    store = PointerStore(Pointer(FLEET, HOST), None)
+    store.move(Pointer(FLEET, HOST, accepted=revision(1)))
+    assert store.now == store.before
