@@ -181,7 +181,10 @@ def replay(file: Path, tree_of: Callable[[Revision], SourceTree], ports: Ports) 
         ) from error
     except ValueError as error:
         raise damaged(f"{file} is no JSON ({error})") from error
-    made = replay_plan(record, tree_of, ports.providers, ports.versions).plan
+    try:
+        made = replay_plan(record, tree_of, ports.providers, ports.versions).plan
+    except UsageError as error:
+        raise UsageError(*(evolve(given, detail=f"{file}: {given.detail}") for given in error.diagnostics)) from error
     return illustrate(made, tree_of(made.revision))
 
 

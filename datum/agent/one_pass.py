@@ -184,6 +184,7 @@ class OnePass:
             return self._resolver.resolve(self._mirror.tree(revision), self._settings.host)
         except FleetError as error:
             if not self._settings.repairs_on_invalid or self._store.now.enforced is None:
+                self._story.target = self._named(revision)
                 raise
             self._end(PassEnd.INVALID, error)
             return None

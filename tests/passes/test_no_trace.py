@@ -122,11 +122,24 @@ def test_a_recorded_plan_is_the_same_bytes_anywhere(scene: Scene) -> None:
 
     clone = scene.folder / "clone elsewhere"
     subprocess.run(["git", "clone", "--quiet", scene.url, str(clone)], check=True, capture_output=True)
-    replayed = scene.folder / "replayed"
-    ran = run("plan", "--observed", str(record), "--fleet", str(clone), "--json", "--record", str(replayed))
+    ran = run("plan", "--observed", str(record), "--fleet", str(clone), "--json")
     assert ran.code == 0, ran
     assert ran.out == told.out
-    assert replayed.read_bytes() == record.read_bytes()
+
+
+def test_a_replayed_plan_is_recorded_again_or_the_option_refused(scene: Scene) -> None:
+    ready(scene)
+    record, replayed = scene.folder / "record", scene.folder / "replayed"
+    scene.run("plan", "--record", str(record))
+    ran = run("plan", "--observed", str(record), "--fleet", scene.url, "--record", str(replayed))
+    assert ran.code == 64 or replayed.read_bytes() == record.read_bytes()
+
+
+def test_a_replayed_plan_keeps_the_detailed_exitcode(scene: Scene) -> None:
+    ready(scene)
+    record = scene.folder / "record"
+    scene.run("plan", "--record", str(record))
+    assert run("plan", "--observed", str(record), "--fleet", scene.url, "--detailed-exitcode").code == 2
 
 
 def test_replaying_reads_nothing_of_the_host(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""`datum init --rename OLD` (design 3.5 X): the pointer follows the name, the trail keeps what the old name declared."""
+"""`datum init --rename OLD` (design 3.5 X): the pointer follows the name, the trail keeps what the old one declared."""
 
 import json
 from pathlib import Path
