@@ -9,6 +9,7 @@ from pathlib import Path
 from attrs import frozen
 
 from datum.agent.ports import Ports
+from datum.agent.settings import absolute
 from datum.diagnostics import Diagnostic, sorted_unique
 from datum.errors import FleetError, UsageError
 from datum.fleet.late import SAMPLE_MACHINE, substitute
@@ -39,11 +40,19 @@ def find_fleet(fleet: str | None) -> Path:
     Raises:
         UsageError: none is there.
     """
-    start = Path(fleet).resolve() if fleet is not None else Path.cwd()
+    start = absolute(fleet or "")
     for folder in (start,) if fleet is not None else (start, *start.parents):
-        if (folder / "fleet.yaml").is_file():
+        if _is_fleet(folder):
             return folder
     raise _no_fleet(start)
+
+
+def _is_fleet(folder: Path) -> bool:
+    try:
+        return (folder / "fleet.yaml").is_file()
+    except OSError:
+        # Too long a name, a loop of links, a folder that may not be entered.
+        return False
 
 
 def _no_fleet(folder: Path) -> UsageError:

@@ -18,11 +18,12 @@ from datum.agent.wiring import lasting_store, load_pointer, open_hosts, require_
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, StateError, UsageError
 from datum.model.json import JsonObject, JsonValue
-from datum.model.plan import Plan
+from datum.model.plan import Orphan, OrphanState, Plan
 from datum.model.pointer import Pointer
 from datum.model.report import PassReport
 from datum.model.revision import Revision
 from datum.model.source import SourceTree
+from datum.planner.orphans import KEEP_LINE
 from datum.report.texts import illustrate
 from datum.repository.mirror import Mirror
 from datum.state.lock import JoinedPass, PassLock, SharedOutcome, acquire
@@ -236,7 +237,31 @@ def report_names(options: Options) -> tuple[str, ...]:
 def orphans(options: Options, ports: Ports) -> PlanMade:
     """Return the plan at the enforced revision, for its words on orphans; nothing is asked of the source.
 
+    What a settled trail no longer accounts for comes from git again: it is kept, whatever its place says.
+
     Raises:
         DatumError: the plan could not be begun.
     """
-    return plan(evolve(options, is_offline=True), Request(), ports)
+    offline = evolve(options, is_offline=True)
+    made = plan(offline, Request(), ports)
+    recalled = plan(offline, Request(has_history=True), ports)
+    if made.plan is None or recalled.plan is None:
+        return made
+    known = {orphan.resource for orphan in made.plan.orphans}
+    left = {OrphanState.KEPT, OrphanState.UNSETTLED, OrphanState.REMOVE}
+    old = tuple(
+        _recalled(orphan) for orphan in recalled.plan.orphans if orphan.resource not in known and orphan.state in left
+    )
+    return evolve(made, plan=evolve(made.plan, orphans=(*made.plan.orphans, *old)))
+
+
+def _recalled(orphan: Orphan) -> Orphan:
+    if orphan.state is not OrphanState.REMOVE:
+        return orphan
+    return evolve(
+        orphan,
+        state=OrphanState.KEPT,
+        rule="settled",
+        detail="It was kept when its declaration was dropped, and no pass removes it any more.",
+        release=KEEP_LINE,
+    )

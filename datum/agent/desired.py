@@ -10,7 +10,7 @@ from attrs import field, frozen
 
 from datum.diagnostics import Diagnostic
 from datum.errors import DatumError
-from datum.fleet.late import SAMPLE_MACHINE, substitute
+from datum.fleet.late import substitute
 from datum.fleet.resolve import resolve_manifest
 from datum.graph.build import build_graph
 from datum.model.graph import ResourceGraph
@@ -74,11 +74,6 @@ class Resolver:
 def has_late(manifest: EffectiveManifest) -> bool:
     """Whether some field waits for the machine."""
     return any(isinstance(value, Late) for resource in manifest.resources for value in resource.attributes.values())
-
-
-def sample_machine() -> Machine:
-    """Return the machine that authors' commands assume: they run in any clone, without the host."""
-    return SAMPLE_MACHINE
 
 
 def _unobservable(problem: Diagnostic) -> Unobservable:

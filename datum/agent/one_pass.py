@@ -7,6 +7,7 @@ and the pointer is written before the first action (W) and after the last (S, C)
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from typing import Final
 
 from attrs import evolve, frozen
 
@@ -17,7 +18,14 @@ from datum.agent.settings import Settings
 from datum.agent.source import Consulted, Source
 from datum.agent.story import PointerStore, Story, has_breach, settle_input, tell
 from datum.diagnostics import Diagnostic
-from datum.errors import DatumError, FleetError, HostNotInFleetError, RevisionNotFoundError
+from datum.errors import (
+    DatumError,
+    FleetError,
+    HostNotInFleetError,
+    RepositoryError,
+    RepositoryUnreachableError,
+    RevisionNotFoundError,
+)
 from datum.host.deadline import Deadline
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
@@ -39,6 +47,9 @@ from datum.report.texts import illustrate
 from datum.repository.mirror import Mirror
 from datum.state.transitions import TargetChoice, begin, choose_target, converge, settle
 
+HISTORY_LIMIT: Final = 1000
+"""Commits that `datum orphans` looks back at most."""
+
 
 @frozen
 class Request:
@@ -54,6 +65,8 @@ class Request:
     is_detailed: bool = False
     # `datum plan --untrusted`: plan a revision that is not acceptable.
     is_untrusted: bool = False
+    # `datum orphans`: take the history of git for the trail, as far as it was enforced here or may have been.
+    has_history: bool = False
 
 
 @frozen
@@ -175,8 +188,17 @@ class OnePass:
             return choice, None
         revision = self._named(choice.target.revision)
         if wanted is None or wanted.manifest.revision != revision:
-            wanted = self._resolver.resolve(self._mirror.tree(revision), settings.host)
+            wanted = self._resolver.resolve(self._tree(revision), settings.host)
         return choice, wanted
+
+    def _tree(self, revision: Revision) -> SourceTree:
+        try:
+            return self._mirror.tree(revision)
+        except RepositoryError as error:
+            # When mirror and source are both gone, the source is what a person can bring back.
+            if self._story.source.diagnostics:
+                raise RepositoryUnreachableError(*self._story.source.diagnostics, *error.diagnostics) from error
+            raise
 
     def _resolve_offered(self, revision: Revision) -> Wanted | None:
         """Resolve what the source offers; None when it is invalid and the enforced one is to be repaired meanwhile."""
@@ -216,11 +238,25 @@ class OnePass:
     def _older(self, target: TrailEntry) -> tuple[Declaration | Unresolved, ...]:
         """Resolve the other entries of the trail, newest first."""
         with self._stage("trail"):
-            return tuple(
+            older = tuple(
                 self._resolver.resolve_older(partial(self._mirror.tree, entry.revision), entry)
                 for entry in reversed(self._store.now.trail)
                 if entry != target
             )
+            return (*older, *self._history(target)) if self._request.has_history else older
+
+    def _history(self, target: TrailEntry) -> Iterator[Declaration]:
+        """Resolve what git says was declared before the trail begins; what cannot be resolved says nothing."""
+        pointer = self._store.now
+        if pointer.enrolled is None:
+            return
+        known = {entry.revision for entry in pointer.trail}
+        for revision in self._mirror.lineage(target.revision, pointer.enrolled, limit=HISTORY_LIMIT):
+            if revision not in known:
+                entry = TrailEntry(revision, target.host)
+                older = self._resolver.resolve_older(partial(self._mirror.tree, revision), entry)
+                if isinstance(older, Declaration):
+                    yield older
 
     def _basis(
         self,

@@ -4,6 +4,7 @@ Effects: reads the host through the reader.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from attrs import evolve, field, frozen
 
@@ -64,7 +65,8 @@ def plan_now(basis: Basis, look: Look | None = None) -> Planned:
     """
     seen = look or basis.look
     observed = observe_state(basis.wanted.graph.nodes, seen, known=basis.wanted.known)
-    orphans = observe_orphans(basis, seen)
+    orphans, sickness = observe_orphans(basis, seen)
+    observed = evolve(observed, sickness=(*observed.sickness, *sickness))
     given = PlanInput(
         revision=basis.wanted.manifest.revision,
         host=basis.host,
@@ -90,8 +92,14 @@ def plan_given(given: PlanInput, converged: Callable[[], Mapping[ResourceId, Nod
     return Planned(plan, given)
 
 
-def observe_orphans(basis: Basis, look: Look) -> Mapping[ResourceId, OrphanSight]:
-    """Look at everything that the trail declares and the target does not, in the terms of each declaration."""
+def observe_orphans(
+    basis: Basis, look: Look
+) -> tuple[Mapping[ResourceId, OrphanSight], tuple[tuple[str, Unobservable], ...]]:
+    """Look at everything that the trail declares and the target does not, in the terms of each declaration.
+
+    Returns:
+        What is known of each, and what says that the host is sick.
+    """
     declared = find_orphans(basis.wanted.graph, basis.trail)
     by_revision: dict[Revision, dict[ResourceId, Node]] = {}
     for origin, sayings in declared.items():
@@ -102,7 +110,8 @@ def observe_orphans(basis: Basis, look: Look) -> Mapping[ResourceId, OrphanSight
         revision: observe_state(nodes, evolve(look, expect=type(look.expect)()))
         for revision, nodes in by_revision.items()
     }
-    return {origin: _sight(origin, sayings, states, look.reader) for origin, sayings in declared.items()}
+    sights = {origin: _sight(origin, sayings, states, look.reader) for origin, sayings in declared.items()}
+    return sights, tuple(found for state in states.values() for found in state.sickness)
 
 
 def _sight(
@@ -118,25 +127,24 @@ def _sight(
     )
     if not sights:
         return OrphanSight(())
-    package = None
+    package, unknown = None, ""
     if isinstance(sights[0].observation, Present):
-        package = package_of(sights[0].node, reader)
-    return OrphanSight(sights, package)
+        try:
+            package = package_of(sights[0].node, reader)
+        except HostError as error:
+            unknown = error.detail
+    return OrphanSight(sights, package, unknown)
 
 
 def package_of(node: Node, reader: HostReader) -> str | None:
     """Return the package that owns one of a resource's paths.
 
-    When the package database cannot be read the answer is a package named `?`: what may be owned is kept.
+    Raises:
+        HostError: the package database cannot be read.
     """
     for target in node.targets:
-        if target.kind == "path":
-            try:
-                package = reader.package_of(target.key)
-            except HostError:
-                return "?"
-            if package is not None:
-                return package
+        if target.kind == "path" and (package := reader.package_of(target.key)) is not None:
+            return package
     return None
 
 
@@ -161,7 +169,11 @@ class Turn:
         """Return the planner's word on one action and what is there now."""
         node = self.node_of(action)
         given = self.planned.given
-        package = package_of(node, self.look.reader) if isinstance(observation, Present) else None
+        package = None
+        if isinstance(observation, Present):
+            # When it is not known whether a package owns what is there, nobody vouches for it.
+            with suppress(HostError):
+                package = package_of(node, self.look.reader)
         return replan(
             action,
             node,

@@ -142,7 +142,11 @@ def _replay(
     resolver = Resolver(providers, versions["datum"], lambda: machine)
     wanted = resolver.resolve(tree_of(revision), host)
     entries = [TrailEntry(Revision.parse(item["revision"]), HostName(item["host"])) for item in parts["trail"]]
-    trail = tuple(resolver.resolve_older(partial(tree_of, entry.revision), entry) for entry in entries)
+    # A revision that is missing in this clone is an error here, and not a trail that cannot be resolved.
+    trees = [tree_of(entry.revision) for entry in entries]
+    trail = tuple(
+        resolver.resolve_older(partial(_same, tree), entry) for tree, entry in zip(trees, entries, strict=True)
+    )
     observations = {ResourceId.parse(key): _read_observation(value) for key, value in parts["observations"].items()}
     given = PlanInput(
         revision=revision,
@@ -158,6 +162,10 @@ def _replay(
         allowed_removals=parts["allowed_removals"],
     )
     return plan_given(given, lambda: _converged(parts["converged"], wanted, resolver, tree_of, host))
+
+
+def _same(tree: SourceTree) -> SourceTree:
+    return tree
 
 
 def _converged(
@@ -182,6 +190,7 @@ def _frozen_map(value: Mapping[str, JsonValue]) -> JsonObject:
 def _orphan(sight: OrphanSight) -> JsonValue:
     return {
         "package": sight.package,
+        "package_unknown": sight.package_unknown,
         "sights": [
             {"revision": seen.revision.key, "observation": _observation(seen.observation)} for seen in sight.sights
         ],
@@ -202,7 +211,7 @@ def _read_orphans(
         )
         if not sights or not isinstance(value["package"], (str, type(None))):
             raise ValueError(f"orphan {key}")
-        found[origin] = OrphanSight(sights, value["package"])
+        found[origin] = OrphanSight(sights, value["package"], str(value["package_unknown"]))
     return found
 
 

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
-from attrs import evolve, field, frozen
+from attrs import asdict, evolve, field, frozen
 
 from datum.diagnostics import Diagnostic, SourceLocation, sorted_unique
 from datum.errors import SettingsError, UsageError
@@ -95,10 +95,15 @@ def root_of(options: Options) -> str:
     Raises:
         UsageError: it is no directory.
     """
+    _refuse_empty(options)
     if options.root is None:
         return "/"
-    root = Path(options.root).resolve()
-    if not root.is_dir():
+    try:
+        root = absolute(options.root).resolve(strict=True)
+    except (OSError, RuntimeError):
+        # RuntimeError: a loop of links.
+        root = None
+    if root is None or not root.is_dir():
         raise UsageError(
             Diagnostic(
                 code="root-missing",
@@ -110,9 +115,46 @@ def root_of(options: Options) -> str:
     return str(root)
 
 
+def _refuse_empty(options: Options) -> None:
+    """Refuse an option without a value: a script's unset variable is not "not said", and no working directory.
+
+    Raises:
+        UsageError: an option is empty.
+    """
+    named = {name: value for name, value in asdict(options).items() if value == ""}
+    for name in named:
+        raise UsageError(
+            Diagnostic(
+                code="empty-option",
+                summary="An option has no value.",
+                detail=f"--{name.replace('_', '-')} is empty.",
+                hint="leave the option out, or look for a variable that is not set in the script that runs datum",
+            )
+        )
+
+
+def absolute(path: str) -> Path:
+    """Return a path of the command line, seen from the working directory.
+
+    Raises:
+        UsageError: it is relative, and the working directory was removed.
+    """
+    try:
+        return Path(path) if path.startswith("/") else Path.cwd() / path
+    except OSError as error:
+        raise UsageError(
+            Diagnostic(
+                code="no-working-directory",
+                summary="There is no working directory.",
+                detail=f"The directory that this command was started in is gone ({error.strerror}).",
+                hint="cd to one that exists, or give absolute paths",
+            )
+        ) from error
+
+
 def below(root: str, path: str) -> Path:
     """Return a path of the configuration as this process reaches it."""
-    return Path(root) / path.lstrip("/") if path.startswith("/") else Path.cwd() / path
+    return Path(root) / path.lstrip("/") if path.startswith("/") else absolute(path)
 
 
 def read_settings(options: Options) -> Settings:

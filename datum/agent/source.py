@@ -4,11 +4,13 @@ Effects: through the mirror. Whatever the source does, the pass goes on at the e
 for it, except where a person named a revision that cannot be had.
 """
 
+from contextlib import suppress
+
 from attrs import evolve, field, frozen
 
 from datum.agent.settings import Settings
 from datum.diagnostics import Diagnostic
-from datum.errors import RepositoryUnreachableError, RevisionNotFoundError
+from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError
 from datum.fleet.header import agent_fits, read_header
 from datum.model.pointer import Pointer
 from datum.model.report import SourceReport
@@ -63,6 +65,7 @@ class Source:
         settings = self.settings
         try:
             revision = self.mirror.ask(settings.repo, settings.ref, timeout=settings.source_timeout)
+            self._recover(revision)
             self._fetch(revision)
         except RevisionNotFoundError as error:
             self._require_known()
@@ -77,8 +80,16 @@ class Source:
         report = evolve(self._report(status), revision=revision, diagnostics=evidence)
         if settings.rev is None:
             return Consulted(report, offered=candidate, evidence=evidence)
-        requested, evidence = self._judge(self.mirror.resolve(settings.rev))
+        requested, evidence = self._judge(self._obtain(settings.rev))
         return Consulted(report, offered=candidate, requested=requested, evidence=evidence)
+
+    def _obtain(self, rev: str) -> Revision:
+        """Return the revision that `--rev` names: a commit that came along, or a branch or tag of the source."""
+        known = self._known(rev)
+        if known is None:
+            known = self.mirror.ask(self.settings.repo, rev, timeout=self.settings.source_timeout)
+            self._fetch(known)
+        return known
 
     def _fetch(self, revision: Revision) -> None:
         if not self.mirror.is_sound([revision]):
@@ -89,6 +100,19 @@ class Source:
                 timeout=self.settings.source_timeout,
                 byte_limit=self.settings.source_bytes,
             )
+
+    def _recover(self, offered: Revision) -> None:
+        """Fetch again what a lost mirror had and the source may have dropped since: a cache costs time only.
+
+        As far as it goes: the remote need not have a commit that no ref of it names.
+        """
+        if not self.is_lasting or self.pointer.accepted is None or self.mirror.has(self.pointer.accepted):
+            return
+        for revision in dict.fromkeys((*(entry.revision for entry in self.pointer.trail), self.pointer.accepted)):
+            if revision != offered and not self.mirror.has(revision):
+                with suppress(RepositoryError):
+                    self._fetch(revision)
+                    self.mirror.promote(revision)
 
     def _known(self, rev: str) -> Revision | None:
         try:
@@ -120,17 +144,23 @@ class Source:
     def _rewritten(self, revision: Revision) -> tuple[str, str]:
         accepted = self.pointer.accepted
         assert accepted is not None  # noqa: S101  # without a floor everything is acceptable
-        theirs, ours = self.mirror.describe(revision), self.mirror.describe(accepted)
         detail = (
             f"It does not descend from the accepted revision {accepted.short}: the branch was rewritten or set back. "
-            f"Offered: {revision.short} '{theirs.subject}' by {theirs.committer}, {theirs.committed_at}. "
-            f"Accepted: {accepted.short} '{ours.subject}' by {ours.committer}, {ours.committed_at}."
+            f"Offered: {self._said(revision)}. Accepted: {self._said(accepted)}."
         )
         hint = (
             f"put the branch back onto {accepted.short} or a descendant of it; accepting a rewind on the host is not "
             "in this version"
         )
         return detail, hint
+
+    def _said(self, revision: Revision) -> str:
+        """Return what a commit says of itself; its id alone where it is lost."""
+        try:
+            found = self.mirror.describe(revision)
+        except RepositoryError:
+            return f"{revision.short} (no longer in the mirror)"
+        return f"{revision.short} '{found.subject}' by {found.committer}, {found.committed_at}"
 
     def _refusal(self, revision: Revision, code: str, detail: str, hint: str) -> Diagnostic:
         enforced = self.pointer.enforced

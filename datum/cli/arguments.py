@@ -34,3 +34,20 @@ def read_allowance(text: str, *, has_plan: bool) -> int | None:
             )
         )
     return int(match[1])
+
+
+def refuse_both(option: str, is_given: bool, other: str) -> None:  # noqa: FBT001  # whether the option was given
+    """Refuse an option beside another one that leaves it nothing to do.
+
+    Raises:
+        UsageError: it was given.
+    """
+    if is_given:
+        raise UsageError(
+            Diagnostic(
+                code="options-exclude",
+                summary="Two options exclude each other.",
+                detail=f"{option} has nothing to do beside {other}.",
+                hint=f"leave one of {option} and {other} out",
+            )
+        )

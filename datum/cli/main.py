@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from datum.agent.settings import Options
+from datum.cli.streams import LostResultError, secure
+from datum.diagnostics import Diagnostic
 from datum.errors import SIGNAL_BASE, DatumError, ExitCode
 
 _WITH_ROOT: Final = 3
@@ -28,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # A command is short and makes few cycles: looking for them over tens of thousands of values that all stay
         # alive costs more than observing the host (10,000 files: 4.7 s of CPU with, 2.9 s without).
         gc.disable()
+        secure()
     words = list(sys.argv[1:] if arguments is None else arguments)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A locale that lacks an arrow does not end a pass.
@@ -40,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read stdout went away; what was done is done. Keep Python from flushing into the closed pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return SIGNAL_BASE + signal.SIGPIPE
+    except LostResultError as error:
+        return _regret(error)
     except Exception as error:  # noqa: BLE001  # the last line before a traceback
         return _confess(error)
 
@@ -82,6 +87,20 @@ def _refuse(error: DatumError, *, is_json: bool) -> int:
 
     show_error(error.diagnostics, int(error.exit_code), is_json=is_json)
     return error.exit_code
+
+
+def _regret(error: LostResultError) -> int:
+    """Say on stderr that stdout takes nothing, whatever was asked for."""
+    from datum.cli.views.problems import show_error
+
+    found = Diagnostic(
+        code="output-lost",
+        summary="The result could not be written.",
+        detail=f"Writing to stdout: {error}. What was done is done.",
+        hint="make room, or direct stdout elsewhere; datum report shows what a pass did",
+    )
+    show_error((found,), ExitCode.IOERR, is_json=False)
+    return ExitCode.IOERR
 
 
 def _confess(error: Exception) -> int:

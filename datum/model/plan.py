@@ -158,6 +158,8 @@ class Replan:
     hold: Hold | None = None
     # The step is another than the planned one.
     differs: bool = False
+    # The provider raised or broke its contract while this was planned again; `hold` says how.
+    is_breach: bool = False
 
 
 class VerdictKind(enum.StrEnum):

@@ -48,6 +48,8 @@ class OrphanSight:
     sights: tuple[Sight, ...]
     # The package that owns one of its paths, if any.
     package: str | None = None
+    # Why it is not known whether a package owns one; empty when it is known.
+    package_unknown: str = ""
 
 
 @frozen

@@ -80,6 +80,7 @@ class _Case:
 
     sights: tuple[Sight, ...]
     package: str | None
+    package_unknown: str
     provider: AnyProvider
     given: PlanInput
 
@@ -109,7 +110,7 @@ def _judge(origin: ResourceId, sight: OrphanSight, given: PlanInput) -> tuple[Or
     if provider is None or not sight.sights:
         word = _Word(OrphanState.UNSETTLED, "unresolvable", f"No provider of type '{origin.type}' is installed.")
     else:
-        case = _Case(sight.sights, sight.package, provider, given)
+        case = _Case(sight.sights, sight.package, sight.package_unknown, provider, given)
         try:
             word = next((found for rule in _RULES if (found := rule(case)) is not None), _REMOVABLE)
             if word is _REMOVABLE:
@@ -181,6 +182,8 @@ def _modified(case: _Case) -> _Word | None:
 
 
 def _owned(case: _Case) -> _Word | None:
+    if case.package_unknown:
+        return _Word(OrphanState.UNSETTLED, "unobservable", case.package_unknown)
     if case.package is None:
         return None
     return _Word(OrphanState.KEPT, "package_owned", f"The package {case.package} owns it.")

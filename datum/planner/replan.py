@@ -47,7 +47,7 @@ def replan(
             is_owned = package is not None or any(equals(old, observation, provider) for old in older)
             hazards |= frozenset() if is_owned else {Hazard.DATA_LOSS}
     except BreachError as error:
-        return Replan(hold=_changed(action, error.unobservable.detail))
+        return Replan(hold=_changed(action, error.unobservable.detail), is_breach=True)
     return _compare(action, step, unallowed(node, hazards - action.hazards, older))
 
 

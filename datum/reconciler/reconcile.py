@@ -139,7 +139,10 @@ class _Work:
         observation = self._means.observe(action)
         answer = self._means.replan(action, observation)
         if answer.hold is not None:
-            return evolve(self._held(action, answer.hold, begun), cause=_cause_of(observation))
+            return evolve(
+                self._held(action, answer.hold, begun),
+                cause=FailureCause.BREACH if answer.is_breach else _cause_of(observation),
+            )
         if answer.step is None:
             return ActionResult(
                 action, Outcome.ALREADY, Verification(converged=True), duration=self._means.monotonic() - begun

@@ -4,7 +4,7 @@ from typing import Final
 
 from attrs import evolve
 
-from datum.errors import DatumError
+from datum.errors import RepositoryError
 from datum.model.plan import Action, Change, Plan
 from datum.model.source import SourceTree
 
@@ -13,7 +13,11 @@ TEXT_LIMIT: Final = 64 << 10
 
 
 def illustrate(plan: Plan, tree: SourceTree) -> Plan:
-    """Return the plan with `after_text` filled in where a change names a blob of the tree."""
+    """Return the plan with `after_text` filled in where a change names a blob of the tree.
+
+    Raises:
+        FleetError: such a blob is no file's content: a pointer of git LFS (design 3.1).
+    """
     return evolve(plan, actions=tuple(_illustrate(action, tree) for action in plan.actions))
 
 
@@ -33,7 +37,7 @@ def _fill(change: Change, tree: SourceTree) -> Change:
     try:
         with tree.open_blob(change.after_blob) as stream:
             data = stream.read(TEXT_LIMIT + 1)
-    except DatumError:
+    except RepositoryError:
         return change
     return evolve(change, after_text=as_text(data))
 

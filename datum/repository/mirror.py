@@ -239,6 +239,14 @@ class Mirror:
             )
         return self._objects.resolve(rev_text)
 
+    def lineage(self, revision: Revision, oldest: Revision, *, limit: int) -> tuple[Revision, ...]:
+        """Return a revision and its first parents down to the oldest, newest first; at most `limit`.
+
+        Raises:
+            RepositoryError: the revision is missing or damaged.
+        """
+        return tuple(Revision(commit) for commit in self._objects.lineage(revision.commit, oldest.commit, limit))
+
     def describe(self, revision: Revision) -> CommitInfo:
         """Return what a revision says of itself.
 

@@ -104,6 +104,20 @@ class ObjectReader:
         except _FAILURES as error:
             raise self._broken(commit, error) from error
 
+    def lineage(self, commit: str, oldest: str, limit: int) -> tuple[str, ...]:
+        """Return a commit and its first parents down to `oldest`, newest first; at most `limit`.
+
+        Raises:
+            RepositoryError: the commit is missing or damaged.
+        """
+        found = [commit]
+        while found[-1] != oldest and len(found) < limit:
+            parents = self._commit(found[-1]).parent_ids
+            if not parents or self.kind(str(parents[0])) is None:
+                break
+            found.append(str(parents[0]))
+        return tuple(found)
+
     def describe(self, commit: str) -> CommitInfo:
         """Return what a commit says of itself.
 

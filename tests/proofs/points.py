@@ -26,6 +26,8 @@ ERRORS: Final = ("ENOSPC", "EROFS")
 SYNC_ERRORS: Final = ("EIO", "ENOSPC")
 # Exit codes of design 5 that a pass may end with when a write fails.
 HONEST_CODES: Final = frozenset({0, 1, 69, 71, 74})
+# Stands for the exit code of a pass that does not end.
+HUNG: Final = 255
 _SYNCS: Final = frozenset({"fsync", "fdatasync", "sync", "syncfs"})
 _OPENS: Final = ("open", "openat", "openat2", "creat")
 _CREATES: Final = ("O_CREAT", "O_TMPFILE")
@@ -33,7 +35,7 @@ _POINTER_WRITE: Final = re.compile(r"\d+<[^>]*/\.pointer\.json\.[0-9a-f]+\.tmp>,
 _PART: Final = re.compile(r"\.(?P<name>.+)\.datum\.dpkg-tmp")
 _STRUCK: Final = re.compile(r"(?:\d+ +)?(\w+)\((.*)\) += (?:\?|-1 \w+ .*\(INJECTED\))$")
 _VARIABLE: Final = re.compile(r"[0-9a-f]{8,}|\d+")
-_SECONDS: Final = 60
+_SECONDS: Final = 120
 
 
 @frozen
@@ -155,9 +157,10 @@ def _strace(root: Path, log: Path, options: Iterable[str]) -> "subprocess.Comple
     ) as process:
         try:
             out, err = process.communicate(timeout=_SECONDS)
-        except BaseException:
+        except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            raise
+            process.communicate()
+            return subprocess.CompletedProcess(argv, HUNG, "", f"it did not end within {_SECONDS} seconds")
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 

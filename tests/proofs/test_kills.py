@@ -20,7 +20,7 @@ SEED: Final = "datum"
 SHARDS: Final = 4
 KILLS: Final = 100
 FAILURES: Final = 100
-FEWEST_POINTS: Final = 200
+FEWEST_POINTS: Final = 150
 
 
 @frozen

@@ -9,7 +9,9 @@ from datum.agent import commands
 from datum.agent.one_pass import Request
 from datum.agent.settings import Options
 from datum.cli import parameters as given
+from datum.cli.arguments import refuse_both
 from datum.cli.effects import make_ports, pass_ports
+from datum.errors import ExitCode
 
 
 def init(
@@ -61,7 +63,8 @@ def plan(
     from datum.cli.views import planning
 
     if observed is not None:
-        return _replay(observed, fleet, is_json=json)
+        refuse_both("--record", record is not None, "--observed")
+        return _replay(observed, fleet, is_json=json, is_detailed=detailed_exitcode)
     options = Options(config, repo, ref, rev, host, state_dir, root, offline)
     with pass_ports() as ports:
         made = commands.plan(options, Request(is_detailed=detailed_exitcode), ports, is_untrusted=untrusted)
@@ -71,16 +74,15 @@ def plan(
     return made.report.exit_code
 
 
-def _replay(observed: Path, fleet: str | None, *, is_json: bool) -> int:
+def _replay(observed: Path, fleet: str | None, *, is_json: bool, is_detailed: bool) -> int:
     from datum.agent.authoring import find_fleet
     from datum.cli.views import planning
     from datum.repository.worktree import clone_tree
 
     folder = find_fleet(fleet)
-    planning.show_plan(
-        commands.replay(observed, lambda revision: clone_tree(folder, revision.commit), make_ports()), is_json=is_json
-    )
-    return 0
+    plan = commands.replay(observed, lambda revision: clone_tree(folder, revision.commit), make_ports())
+    planning.show_plan(plan, is_json=is_json)
+    return ExitCode.CHANGES if is_detailed and plan.actions else ExitCode.OK
 
 
 def apply(

@@ -255,3 +255,37 @@ def test_every_error_is_one_of_datum(root: Path) -> None:
         write(root, GOOD + text)
         with pytest.raises(DatumError):
             read(root)
+
+
+@pytest.mark.parametrize("name", ["config", "repo", "ref", "rev", "host", "state_dir", "root"])
+def test_an_empty_option_is_refused(tmp_path: Path, name: str) -> None:
+    """`--root "$ROOT"` without that variable was a pass over the working directory."""
+    with pytest.raises(UsageError) as caught:
+        read_settings(Options(**{"root": str(tmp_path), name: ""}))
+    assert caught.value.diagnostics[0].code == "empty-option"
+    assert f"--{name.replace('_', '-')} " in caught.value.diagnostics[0].detail
+
+
+@pytest.mark.parametrize("place", ["loop", "a" * 5000, "file", "missing"])
+def test_a_root_that_is_none_is_refused(tmp_path: Path, place: str) -> None:
+    """A loop of links and a name that is too long had errors of their own."""
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError) as caught:
+        root_of(Options(root=str(tmp_path / place)))
+    assert caught.value.diagnostics[0].code == "root-missing"
+
+
+def test_without_a_working_directory_relative_paths_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be removed under a shell that stands in it; absolute paths go on working."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert root_of(Options(root=str(tmp_path))) == str(tmp_path)
+    for refused in (lambda: root_of(Options(root="x")), lambda: below("/", "agent.yaml")):
+        with pytest.raises(UsageError) as caught:
+            refused()
+        assert caught.value.diagnostics[0].code == "no-working-directory"

@@ -70,7 +70,9 @@ def test_what_is_of_json(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [*ODD, b"bytes", bytearray(b"b"), {1: 2}, {"a": object()}, [{"a": math.nan}], {1, 2}, object()], ids=str
+    "value",
+    [*ODD, b"bytes", bytearray(b"b"), {1: 2}, {"a": object()}, [{"a": math.nan}], {1, 2}, object()],
+    ids=lambda value: type(value).__name__,
 )
 def test_what_is_not_of_json(value: object) -> None:
     assert not is_json(value)

@@ -160,3 +160,11 @@ def test_head_before_and_after_the_first_commit(tmp_path: Path) -> None:
     assert reader(made).head() == commit
     made.git("checkout", "--quiet", "--detach")
     assert reader(made).head() == commit
+
+
+@pytest.mark.parametrize("text", ["\udcff", "a" * 70_000, ":/second", ":a", "HEAD^{/second}", "", "-x"])
+def test_what_names_no_commit_is_no_revision(repository: GitRepository, text: str) -> None:
+    """libgit2 had errors of its own for the first two, and took the commit that says the words for others."""
+    with pytest.raises(RevisionNotFoundError) as caught:
+        reader(repository).resolve(text)
+    assert len(str(caught.value)) < 600

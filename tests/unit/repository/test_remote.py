@@ -128,3 +128,11 @@ def test_what_git_refuses_as_a_ref_is_refused(ref: str) -> None:
 def test_a_commit_id_is_no_ref() -> None:
     with pytest.raises(SettingsError, match="id of a commit"):
         full_names("a" * 40)
+
+
+def test_ref_fits_into_a_line_of_the_protocol() -> None:
+    """A longer one broke out of its line: git said that the repository is damaged."""
+    assert full_names("a" * 1024)
+    with pytest.raises(SettingsError) as caught:
+        full_names("é" * 513)
+    assert caught.value.diagnostics[0].code == "ref-malformed"

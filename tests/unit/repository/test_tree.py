@@ -184,3 +184,39 @@ def test_ten_thousand_ids_take_milliseconds(tmp_path: Path) -> None:
     assert len(ids) == 10_000
     # About 0.02 s; a walk that makes one library object for each entry, or reads blobs, takes ten times that.
     assert taken < 0.2
+
+
+def test_trees_within_trees_are_read_once(repository: GitRepository) -> None:
+    """Ten equal folders in each of thirty equal folders and so on are 10^30 paths: a pass never ended, and took all memory."""
+    blob = repository.git("hash-object", "-w", "--stdin", stdin=b"x")
+    tree = repository.git("mktree", stdin=f"100644 blob {blob}\tfile\n".encode())
+    for _ in range(30):
+        entries = "".join(f"040000 tree {tree}\t{name}\n" for name in range(10))
+        tree = repository.git("mktree", stdin=entries.encode())
+    found = GitTree(Revision("a" * 40), tree, ObjectReader(repository.path, advice=""))
+    assert list(found.files()) == [blob]
+
+
+def test_files_are_those_of_every_folder_without_submodules(repository: GitRepository) -> None:
+    tree = tree_of(repository, repository.head)
+    listing = repository.git("ls-tree", "-r", repository.head).splitlines()
+    assert sorted(tree.files()) == sorted(line.split()[2] for line in listing if " commit " not in line)
+
+
+def test_a_path_of_many_folders_that_is_not_there(repository: GitRepository) -> None:
+    """A `source` of a thousand slashes was a RecursionError, a bug for those who read the message."""
+    path = "/".join(["files"] * 5000)
+    assert tree_of(repository, repository.head).entry(path) is None
+
+
+def test_a_path_of_many_folders_that_is_there(repository: GitRepository) -> None:
+    blob = repository.git("hash-object", "-w", "--stdin", stdin=b"x")
+    tree = repository.git("mktree", stdin=f"100644 blob {blob}\td\n".encode())
+    objects = ObjectReader(repository.path, advice="")
+    ids = [tree]
+    for _ in range(3):
+        ids.append(repository.git("mktree", stdin=f"040000 tree {ids[-1]}\td\n".encode()))
+    found = GitTree(Revision("a" * 40), ids[-1], objects)
+    assert found.entry("d/d/d/d") == TreeEntry(EntryKind.FILE, blob)
+    assert found.entry("d/d") == TreeEntry(EntryKind.FOLDER, ids[1])
+    assert found.entry("d/d/d/d/d") is None

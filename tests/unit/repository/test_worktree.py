@@ -159,3 +159,8 @@ def test_a_revision_of_a_clone_is_read_without_its_files(clone: GitRepository) -
         clone_tree(clone.path, "nothing")
     with pytest.raises(RepositoryError):
         clone_tree(clone.path / "hosts", "main")
+
+
+def test_a_path_of_many_folders_is_answered(clone: GitRepository) -> None:
+    """A `source` of a thousand slashes was a RecursionError, a bug for those who read the message."""
+    assert working_tree(clone.path).entry("/".join(["hosts"] * 5000)) is None
