@@ -4,14 +4,13 @@ The pipeline itself; what each stage does is in its room. Effects: through mirro
 and the pointer is written before the first action (W) and after the last (S, C).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
-from typing import Final
 
 from attrs import evolve, frozen
 
 from datum.agent.desired import Resolver, Wanted
+from datum.agent.memory import Memory
 from datum.agent.planning import Basis, Planned, Turn, plan_now
 from datum.agent.ports import Ports
 from datum.agent.settings import Settings
@@ -27,8 +26,6 @@ from datum.errors import (
     RevisionNotFoundError,
 )
 from datum.host.deadline import Deadline
-from datum.model.graph import Node
-from datum.model.identity import ResourceId
 from datum.model.manifest import Enforcement
 from datum.model.observation import Machine
 from datum.model.outcome import PassEnd
@@ -46,9 +43,6 @@ from datum.report.build import count_outcomes
 from datum.report.texts import illustrate
 from datum.repository.mirror import Mirror
 from datum.state.transitions import TargetChoice, begin, choose_target, converge, settle
-
-HISTORY_LIMIT: Final = 1000
-"""Commits that `datum orphans` looks back at most."""
 
 
 @frozen
@@ -219,9 +213,12 @@ class OnePass:
     def _enforce(self, choice: TargetChoice, target: TrailEntry, wanted: Wanted) -> None:
         story = self._story
         story.target, story.manifest = self._named(target.revision), wanted.manifest
-        trail = self._older(target)
+        memory = Memory(self._resolver, self._mirror, self._store.now, self._settings.host)
+        with self._stage("trail"):
+            trail = memory.older(target, has_history=self._request.has_history)
         with self._hosts.reader(wanted.tree) as reader:
             basis = self._basis(wanted, trail, target, reader)
+            basis = evolve(basis, converged=lambda: memory.converged(wanted, trail))
             with self._stage("observer and planner"):
                 planned = plan_now(basis)
             story.planned, story.plan = planned, illustrate(planned.plan, wanted.tree)
@@ -234,29 +231,6 @@ class OnePass:
             self._begin(target, choice)
             closing = self._act(basis, planned, reader)
         self._close(target, trail, closing)
-
-    def _older(self, target: TrailEntry) -> tuple[Declaration | Unresolved, ...]:
-        """Resolve the other entries of the trail, newest first."""
-        with self._stage("trail"):
-            older = tuple(
-                self._resolver.resolve_older(partial(self._mirror.tree, entry.revision), entry)
-                for entry in reversed(self._store.now.trail)
-                if entry != target
-            )
-            return (*older, *self._history(target)) if self._request.has_history else older
-
-    def _history(self, target: TrailEntry) -> Iterator[Declaration]:
-        """Resolve what git says was declared before the trail begins; what cannot be resolved says nothing."""
-        pointer = self._store.now
-        if pointer.enrolled is None:
-            return
-        known = {entry.revision for entry in pointer.trail}
-        for revision in self._mirror.lineage(target.revision, pointer.enrolled, limit=HISTORY_LIMIT):
-            if revision not in known:
-                entry = TrailEntry(revision, target.host)
-                older = self._resolver.resolve_older(partial(self._mirror.tree, revision), entry)
-                if isinstance(older, Declaration):
-                    yield older
 
     def _basis(
         self,
@@ -280,25 +254,8 @@ class OnePass:
             look=look,
             trail=trail,
             is_retry=target in self._store.now.trail,
-            converged=lambda: self._converged(wanted, trail),
             allowed_removals=self._request.allowed_removals,
         )
-
-    def _converged(
-        self, wanted: Wanted, trail: tuple[Declaration | Unresolved, ...]
-    ) -> Mapping[ResourceId, Node] | None:
-        revision = self._store.now.converged
-        if revision is None:
-            return None
-        if revision == wanted.manifest.revision:
-            return wanted.graph.nodes
-        for entry in trail:
-            if entry.revision == revision:
-                return entry.nodes if isinstance(entry, Declaration) else None
-        older = self._resolver.resolve_older(
-            lambda: self._mirror.tree(revision), TrailEntry(revision, self._settings.host)
-        )
-        return older.nodes if isinstance(older, Declaration) else None
 
     def _sick(self, planned: Planned) -> None:
         self._story.facts = evolve(self._story.facts, ended=PassEnd.UNOBSERVED)

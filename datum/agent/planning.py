@@ -111,7 +111,7 @@ def observe_orphans(
         for revision, nodes in by_revision.items()
     }
     sights = {origin: _sight(origin, sayings, states, look.reader) for origin, sayings in declared.items()}
-    return sights, tuple(found for state in states.values() for found in state.sickness)
+    return sights, tuple(dict.fromkeys(found for state in states.values() for found in state.sickness))
 
 
 def _sight(

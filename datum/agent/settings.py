@@ -153,8 +153,24 @@ def absolute(path: str) -> Path:
 
 
 def below(root: str, path: str) -> Path:
-    """Return a path of the configuration as this process reaches it."""
-    return Path(root) / path.lstrip("/") if path.startswith("/") else absolute(path)
+    """Return a path of the configuration as this process reaches it.
+
+    Raises:
+        UsageError: a link below `--root` leads it out of there: nothing outside of a root is touched (design 6).
+    """
+    if not path.startswith("/"):
+        return absolute(path)
+    place = Path(root) / path.lstrip("/")
+    if root != "/" and not place.resolve().is_relative_to(root):
+        raise UsageError(
+            Diagnostic(
+                code="leaves-the-root",
+                summary="A link leads out of the root.",
+                detail=f"{place} is {place.resolve()}, outside of {root}.",
+                hint="remove the link, or name another place with --state-dir or in the configuration",
+            )
+        )
+    return place
 
 
 def read_settings(options: Options) -> Settings:

@@ -4,7 +4,9 @@ Effects: through the mirror. Whatever the source does, the pass goes on at the e
 for it, except where a person named a revision that cannot be had.
 """
 
+import re
 from contextlib import suppress
+from typing import Final
 
 from attrs import evolve, field, frozen
 
@@ -18,6 +20,8 @@ from datum.model.revision import Revision, SourceStatus
 from datum.repository.mirror import Mirror
 from datum.repository.remote import shown_remote
 from datum.state.transitions import Candidate, acceptable
+
+_COMMIT_ID: Final = re.compile(r"[0-9a-f]{7,64}")
 
 
 @frozen
@@ -85,7 +89,7 @@ class Source:
 
     def _obtain(self, rev: str) -> Revision:
         """Return the revision that `--rev` names: a commit that came along, or a branch or tag of the source."""
-        known = self._known(rev)
+        known = self.mirror.resolve(rev) if _COMMIT_ID.fullmatch(rev) else self._known(rev)
         if known is None:
             known = self.mirror.ask(self.settings.repo, rev, timeout=self.settings.source_timeout)
             self._fetch(known)

@@ -13,7 +13,7 @@ from datum.model.graph import Node
 from datum.model.identity import ResourceId
 from datum.model.manifest import Expectation, Resource
 from datum.model.observation import Absent, Cause, Machine, Unobservable
-from datum.model.plan import Label, Operation
+from datum.model.plan import Label, Operation, OrphanState
 from datum.observer.observe import Look
 from datum.planner.inputs import Declaration
 from datum.testing.host import FakeHost
@@ -129,19 +129,28 @@ def test_orphan_of_a_type_that_is_gone_has_no_sight() -> None:
     unknown = evolve(older(made, 0), nodes={rid("gone:x"): older(made, 0).nodes[rid(OLD)]})
     from datum.agent.planning import observe_orphans
 
-    sights = observe_orphans(evolve(made, trail=(unknown,)), made.look)
+    sights, sickness = observe_orphans(evolve(made, trail=(unknown,)), made.look)
+    assert sickness == ()
     assert sights[rid("gone:x")].sights == ()
     assert host.journal == []
 
 
-def test_owner_that_cannot_be_read_may_be_any() -> None:
-    """What may belong to a package is kept."""
+def test_owner_that_cannot_be_read_leaves_an_orphan_unsettled() -> None:
+    """What may belong to a package is not removed, and the trail stays until it is known."""
     host, made = orphaned()
     host.fail(errno.EIO, method="package_of")
-    node = older(made, 1).nodes[rid(OLD)]
-    assert package_of(node, host.reader()) == "?"
+    words = {orphan.resource: orphan for orphan in plan_now(made).plan.orphans}
+    assert (words[rid(OLD)].state, words[rid(OLD)].rule) == (OrphanState.UNSETTLED, "unobservable")
     host.heal()
-    assert package_of(node, host.reader()) is None
+    words = {orphan.resource: orphan for orphan in plan_now(made).plan.orphans}
+    assert words[rid(OLD)].state is OrphanState.REMOVE
+
+
+def test_a_sick_disk_below_an_orphan_ends_the_pass() -> None:
+    """The disk does not ask whether the target declares the file (design 1.2)."""
+    host, made = orphaned()
+    host.fail(errno.EIO, method="examine", subject=OLD.partition(":")[2])
+    assert [what for what, _ in plan_now(made).sickness] == [OLD]
 
 
 def test_only_paths_have_owners() -> None:

@@ -289,3 +289,21 @@ def test_without_a_working_directory_relative_paths_are_refused(
         with pytest.raises(UsageError) as caught:
             refused()
         assert caught.value.diagnostics[0].code == "no-working-directory"
+
+
+@pytest.mark.parametrize("folder", ["var/lib/datum", "var/log/datum/reports", "etc/datum"])
+def test_a_link_that_leads_out_of_the_root_is_refused(tmp_path: Path, folder: str) -> None:
+    """With `--root`, nothing outside of it is touched (design 6), by whatever link an image holds."""
+    root, outside = tmp_path / "root", tmp_path / "outside"
+    outside.mkdir()
+    (root / "etc/datum").mkdir(parents=True)
+    write(root, GOOD)
+    place = root / folder
+    if place.is_dir():
+        (place / "agent.yaml").rename(outside / "agent.yaml")
+        place.rmdir()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.symlink_to(outside)
+    with pytest.raises(UsageError) as caught:
+        read(root)
+    assert caught.value.diagnostics[0].code == "leaves-the-root"
