@@ -183,10 +183,10 @@ def replay(file: Path, tree_of: Callable[[Revision], SourceTree], ports: Ports) 
     except ValueError as error:
         raise damaged(f"{file} is no JSON ({error})") from error
     try:
-        made = replay_plan(record, tree_of, ports.providers, ports.versions).plan
+        made = replay_plan(record, tree_of, ports.providers, ports.versions)
     except UsageError as error:
         raise UsageError(*(evolve(given, detail=f"{file}: {given.detail}") for given in error.diagnostics)) from error
-    return illustrate(made, tree_of(made.revision))
+    return illustrate(made.plan, tree_of(made.plan.revision), made.given.graph)
 
 
 @frozen

@@ -221,7 +221,7 @@ class OnePass:
             basis = evolve(basis, converged=lambda: memory.converged(wanted, trail))
             with self._stage("observer and planner"):
                 planned = plan_now(basis)
-            story.planned, story.plan = planned, illustrate(planned.plan, wanted.tree)
+            story.planned, story.plan = planned, illustrate(planned.plan, wanted.tree, wanted.graph)
             story.diagnostics.extend(planned.given.observed.warnings)
             if planned.sickness:
                 self._sick(planned)

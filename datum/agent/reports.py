@@ -6,6 +6,7 @@ stderr, which the journal keeps.
 
 import json
 import os
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -149,6 +150,8 @@ def list_reports(folder: Path) -> list[_Known]:
                 parts = entry.name.split(".")
                 if entry.name.endswith(_SUFFIX) and len(parts) == 4 and parts[0]:  # noqa: PLR2004
                     status = entry.stat(follow_symlinks=False)
+                    if not stat.S_ISREG(status.st_mode):
+                        continue
                     order = (parts[0].partition("-")[0], status.st_mtime_ns)
                     known.append(
                         _Known(Path(entry.path), parts[0], parts[1], parts[2] == "quiet", status.st_size, order)

@@ -4,6 +4,9 @@ Effects: reads one file. The file is written by `datum init` and by people; ever
 an error with its place (exit 78) before anything else happens.
 """
 
+import errno
+import os
+import stat
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,7 +17,7 @@ from attrs import asdict, evolve, field, frozen
 from datum.diagnostics import Diagnostic, SourceLocation, sorted_unique
 from datum.errors import SettingsError, UsageError
 from datum.fleet.nodes import MapNode, Node, Scalar, plain
-from datum.fleet.yaml_reader import read_yaml
+from datum.fleet.yaml_reader import SIZE_LIMIT, read_yaml
 from datum.model.identity import HostName
 from datum.model.json import JsonValue
 from datum.model.manifest import Enforcement
@@ -297,7 +300,7 @@ _SECTIONS: Final = {key.partition(".")[0] for key in _KEYS if "." in key}
 
 def _read_file(path: Path, *, is_wanted: bool) -> _File:
     try:
-        data = path.read_bytes()
+        data = _read_regular(path)
     except FileNotFoundError:
         if is_wanted:
             raise SettingsError(
@@ -324,6 +327,19 @@ def _read_file(path: Path, *, is_wanted: bool) -> _File:
     if found:
         raise SettingsError(*sorted_unique(found))
     return _File(values, locations)
+
+
+def _read_regular(path: Path) -> bytes:
+    """Return the bytes of a file. A FIFO or a device there must not hang the command, nor fill its memory.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "It is no regular file")
+        return stream.read(SIZE_LIMIT + 1)
 
 
 def _collect(

@@ -103,6 +103,7 @@ class Source:
                 revision,
                 timeout=self.settings.source_timeout,
                 byte_limit=self.settings.source_bytes,
+                also=() if self.is_lasting else self._lost(),
             )
 
     def _recover(self, offered: Revision) -> None:
@@ -110,13 +111,19 @@ class Source:
 
         As far as it goes: the remote need not have a commit that no ref of it names.
         """
-        if not self.is_lasting or self.pointer.accepted is None or self.mirror.has(self.pointer.accepted):
-            return
-        for revision in dict.fromkeys((*(entry.revision for entry in self.pointer.trail), self.pointer.accepted)):
-            if revision != offered and not self.mirror.has(revision):
+        for revision in self._lost() if self.is_lasting else ():
+            if revision != offered:
                 with suppress(RepositoryError):
                     self._fetch(revision)
                     self.mirror.promote(revision)
+
+    def _lost(self) -> tuple[Revision, ...]:
+        """Return what the pointer names and the mirror has not; the accepted revision tells whether to look."""
+        accepted = self.pointer.accepted
+        if accepted is None or self.mirror.has(accepted):
+            return ()
+        named = dict.fromkeys((*(entry.revision for entry in self.pointer.trail), accepted))
+        return tuple(revision for revision in named if not self.mirror.has(revision))
 
     def _known(self, rev: str) -> Revision | None:
         try:

@@ -4,7 +4,9 @@ from typing import Final
 
 from attrs import evolve
 
-from datum.errors import RepositoryError
+from datum.diagnostics import SourceLocation
+from datum.errors import FleetError, RepositoryError
+from datum.model.graph import ResourceGraph
 from datum.model.plan import Action, Change, Plan
 from datum.model.source import SourceTree
 
@@ -12,19 +14,30 @@ TEXT_LIMIT: Final = 64 << 10
 """Bytes; a larger file is shown by its object id."""
 
 
-def illustrate(plan: Plan, tree: SourceTree) -> Plan:
+def illustrate(plan: Plan, tree: SourceTree, graph: ResourceGraph) -> Plan:
     """Return the plan with `after_text` filled in where a change names a blob of the tree.
 
     Raises:
         FleetError: such a blob is no file's content: a pointer of git LFS (design 3.1).
     """
-    return evolve(plan, actions=tuple(_illustrate(action, tree) for action in plan.actions))
+    return evolve(plan, actions=tuple(_illustrate(action, tree, graph) for action in plan.actions))
 
 
-def _illustrate(action: Action, tree: SourceTree) -> Action:
+def _illustrate(action: Action, tree: SourceTree, graph: ResourceGraph) -> Action:
     if not any(_is_bare(change) for change in action.changes):
         return action
-    return evolve(action, changes=tuple(_fill(change, tree) for change in action.changes))
+    try:
+        return evolve(action, changes=tuple(_fill(change, tree) for change in action.changes))
+    except FleetError as error:
+        wanted = (f"{action.resource} wants it", _place(action, graph))
+        raise FleetError(*(evolve(item, related=(*item.related, wanted)) for item in error.diagnostics)) from error
+
+
+def _place(action: Action, graph: ResourceGraph) -> SourceLocation:
+    """Return where the file is named; where the resource stands, if the field has no place of its own."""
+    resource = graph.nodes[action.resource].resource
+    origin = resource.origins.get("source")
+    return origin.winner.location if origin else resource.location
 
 
 def _is_bare(change: Change) -> bool:

@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
+from attrs import evolve
+
 from datum.diagnostics import Diagnostic
 from datum.errors import InternalError, RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, StateError
 from datum.model.revision import CommitInfo, Revision
@@ -93,7 +95,16 @@ class Mirror:
         """Return the revision that a ref of the remote names. See `transport.ask_remote`."""
         return ask_remote(self._run, remote, ref, timeout=timeout)
 
-    def fetch(self, remote: str, ref: str, revision: Revision, *, timeout: float, byte_limit: int) -> None:
+    def fetch(
+        self,
+        remote: str,
+        ref: str,
+        revision: Revision,
+        *,
+        timeout: float,
+        byte_limit: int,
+        also: Iterable[Revision] = (),
+    ) -> None:
         """Fetch a revision that `ask` gave, whole, into quarantine. A damaged mirror is not built upon.
 
         Args:
@@ -102,6 +113,7 @@ class Mirror:
             revision: what to fetch, wherever the ref stands now.
             timeout: seconds.
             byte_limit: bytes that the fetched pack may have.
+            also: revisions to be had together with it if the remote has all of them; else none of them is.
 
         Raises:
             RepositoryUnreachableError: see `transport.fetch_commit`.
@@ -109,6 +121,14 @@ class Mirror:
             StateError: the quarantine cannot be written.
         """
         download = Download(remote, ref, revision.commit, timeout, byte_limit)
+        more = tuple(one.commit for one in also if one != revision)
+        if more:
+            with contextlib.suppress(RepositoryUnreachableError):
+                self._fetch(evolve(download, also=more))
+                return
+        self._fetch(download)
+
+    def _fetch(self, download: Download) -> None:
         self.discard()
         if not self.is_sound(Revision(commit) for commit in store.kept_commits(self._mirror)):
             self.reset()
@@ -121,7 +141,7 @@ class Mirror:
             self.reset()
             self._download(download)
         try:
-            self._objects.root_tree(revision.commit)
+            self._objects.root_tree(download.commit)
         except RepositoryError:
             self.discard()
             raise

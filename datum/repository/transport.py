@@ -31,6 +31,7 @@ GIT_ENVIRONMENT: Final[Mapping[str, str]] = {
     "LC_ALL": "C.UTF-8",
 }
 INCOMING: Final = "refs/incoming/commit"
+ALSO: Final = "refs/incoming/also"
 """The ref of the quarantine store that names what was fetched."""
 
 # Exit codes and signals are looked at here; only a program that could not run at all is the door's to refuse.
@@ -65,6 +66,8 @@ class Download:
     timeout: float
     # Bytes of the pack.
     byte_limit: int
+    # More commits, wanted together with that one; the remote may have dropped them.
+    also: tuple[str, ...] = ()
 
 
 def ask_remote(run: ProgramRunner, remote: str, ref: str, *, timeout: float) -> Revision:
@@ -126,6 +129,7 @@ def fetch_commit(run: ProgramRunner, store: Path, download: Download) -> None:
             *("prlimit", f"--fsize={download.byte_limit}", "--core=0", "--", "git", f"--git-dir={store}"),
             *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"),
             *("--no-show-forced-updates", "--", download.remote, f"+{download.commit}:{INCOMING}"),
+            *(f"+{commit}:{ALSO}/{commit}" for commit in download.also),
         ),
     )
     if outcome.exit_code:

@@ -160,7 +160,7 @@ _Refusal: TypeAlias = tuple[str, str, str]
 
 _COMMIT_A_COPY: Final = "Commit the file itself there: only bytes that stand in the revision reach a host."
 _NOTHING_THERE: Final[_Refusal] = ("path-missing", "nothing", "Commit the file, or correct the path.")
-_LFS: Final[_Refusal] = ("path-is-lfs-pointer", "a git-lfs pointer", _COMMIT_A_COPY)
+_LFS: Final[_Refusal] = ("path-is-lfs-pointer", "a Git LFS pointer", _COMMIT_A_COPY)
 _REFUSALS: Final[Mapping[EntryKind, _Refusal]] = {
     EntryKind.FOLDER: ("path-is-folder", "a folder", "Name a file in it."),
     EntryKind.SYMLINK: ("path-is-symlink", "a symbolic link", _COMMIT_A_COPY),

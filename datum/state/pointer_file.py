@@ -56,6 +56,7 @@ def read_pointer(path: Path) -> Pointer | None:
     Raises:
         StateError: the file is there and cannot be used: unsafe, unreadable, damaged, or of a newer datum.
     """
+    _check_folder(path)
     data = _read_bytes(path)
     if data is None:
         return None
@@ -164,6 +165,27 @@ def _read_bytes(path: Path) -> bytes | None:
         _refuse_unreadable(path, error)
     finally:
         os.close(descriptor)
+
+
+def _check_folder(path: Path) -> None:
+    """Refuse a state directory in which somebody else can take the pointer away, or bring another mirror."""
+    try:
+        status = path.parent.stat()
+    except OSError:
+        # None yet, or none that can be reached: reading the file says so.
+        return
+    own_group = status.st_gid in {0, os.getegid()}
+    others = stat.S_IWOTH if own_group else stat.S_IWOTH | stat.S_IWGRP
+    if status.st_uid in {0, os.geteuid()} and not status.st_mode & others:
+        return
+    raise _state_error(
+        path.parent,
+        "state-unsafe",
+        "The state directory cannot be trusted",
+        f"others than root and the caller can write in it (user {status.st_uid}, group {status.st_gid}, "
+        f"mode {stat.S_IMODE(status.st_mode):04o}), so they can take the pointer away and put another mirror there",
+        f"find out who did; then `chown root` and `chmod 0755 {path.parent}`, and run datum again",
+    )
 
 
 def _check_safe(path: Path, status: os.stat_result) -> None:

@@ -1,6 +1,7 @@
 """Which reports are kept, and how they are read again (design 1.5)."""
 
 import json
+import os
 import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -224,3 +225,12 @@ def test_a_folder_that_is_not_there_has_no_reports(tmp_path: Path) -> None:
 def test_report_is_json(tmp_path: Path) -> None:
     """As any tool reads it."""
     assert json.loads(write(tmp_path, at(0)).read_text())["schema_version"] == 1
+
+
+def test_what_is_no_file_is_no_report(tmp_path: Path) -> None:
+    """The newest name may be a FIFO, and `datum status` hung on it."""
+    os.mkfifo(tmp_path / "29991129T031500Z-7.failed.loud.json")
+    (tmp_path / "29991129T031500Z-8.failed.loud.json").mkdir()
+    write(tmp_path, at(0))
+    assert kept(tmp_path) == [at(0).id]
+    assert read_report(tmp_path, "")["id"] == at(0).id

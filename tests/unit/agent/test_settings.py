@@ -1,9 +1,11 @@
 """Configuration file and options: every key wrong in every way, with its place; options overrule."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import evolve
 
 from datum.agent.settings import CONFIG_PATH, Options, Settings, below, config_path, read_settings, root_of
 from datum.diagnostics import Diagnostic
@@ -261,7 +263,7 @@ def test_every_error_is_one_of_datum(root: Path) -> None:
 def test_an_empty_option_is_refused(tmp_path: Path, name: str) -> None:
     """`--root "$ROOT"` without that variable was a pass over the working directory."""
     with pytest.raises(UsageError) as caught:
-        read_settings(Options(**{"root": str(tmp_path), name: ""}))
+        read_settings(evolve(Options(root=str(tmp_path)), **{name: ""}))
     assert caught.value.diagnostics[0].code == "empty-option"
     assert f"--{name.replace('_', '-')} " in caught.value.diagnostics[0].detail
 
@@ -307,3 +309,12 @@ def test_a_link_that_leads_out_of_the_root_is_refused(tmp_path: Path, folder: st
     with pytest.raises(UsageError) as caught:
         read(root)
     assert caught.value.diagnostics[0].code == "leaves-the-root"
+
+
+def test_a_configuration_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    """`datum apply` hung on a FIFO, and SIGTERM did not end it."""
+    (tmp_path / "etc/datum").mkdir(parents=True)
+    os.mkfifo(tmp_path / "etc/datum/agent.yaml")
+    with pytest.raises(SettingsError) as caught:
+        read_settings(Options(root=str(tmp_path)))
+    assert caught.value.diagnostics[0].code == "config-unreadable"

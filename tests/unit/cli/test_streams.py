@@ -56,6 +56,16 @@ def test_a_descriptor_that_does_not_wait_gets_everything() -> None:
     script = "from datum.cli.streams import secure\nsecure()\nprint('x' * 1_000_000)"
     child = subprocess.Popen([sys.executable, "-c", script], stdout=writing)
     os.close(writing)
-    with open(reading, "rb") as stream:
+    with os.fdopen(reading, "rb") as stream:
         assert len(stream.read()) == 1_000_001
     assert child.wait() == 0
+
+
+def test_the_umask_of_the_caller_opens_nothing(tmp_path: Path) -> None:
+    """With a umask of 0 everybody could write in the state directory that init had made."""
+    root = tmp_path / "root"
+    root.mkdir(mode=0o755)
+    run(f"umask 0; {DATUM} init --repo /nonexistent --host web1 --no-timer --root {root}")
+    made = [path for path in root.rglob("*") if not path.is_symlink()]
+    assert made
+    assert not [path for path in made if path.stat().st_mode & 0o022]

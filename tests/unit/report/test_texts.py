@@ -1,20 +1,29 @@
 """Texts of the repository beside the changes that would write them."""
 
-import pytest
+from typing import BinaryIO
 
+import pytest
+from attrs import evolve
+
+from datum.diagnostics import Diagnostic, SourceLocation
+from datum.errors import FleetError
 from datum.model.content import blob_id
+from datum.model.graph import Node, ResourceGraph
+from datum.model.provenance import FieldOrigin, Say
 from datum.report.texts import TEXT_LIMIT, as_text, illustrate
 from datum.testing.trees import MemoryTree
+from tests.unit.fakes import declare
 from tests.unit.report.samples import action, change, plan
 
 DATA = b"from the repository\n"
+NO_GRAPH = ResourceGraph({}, (), ())
 TREE = MemoryTree({"files/a": DATA, "files/b": b"\0"})
 
 
 def test_text_of_a_blob_is_filled_in() -> None:
     """Where the provider does not hold it."""
     made = plan(action("file:/a", *_update(change(after_blob=blob_id(DATA)))), action("file:/b"))
-    shown = illustrate(made, TREE)
+    shown = illustrate(made, TREE, NO_GRAPH)
     assert shown.actions[0].changes[0].after_text == DATA.decode()
     assert shown.actions[1] is made.actions[1]
     assert shown == made
@@ -40,7 +49,7 @@ def test_everything_else_stays_as_it_is(others: dict[str, object]) -> None:
     """Texts at hand, secrets, objects that are missing, what is no text."""
     before = change("content", **others)
     extra = change("content", after_blob=blob_id(DATA))
-    shown = illustrate(plan(action("file:/a", *_update(before, extra))), TREE).actions[0].changes
+    shown = illustrate(plan(action("file:/a", *_update(before, extra))), TREE, NO_GRAPH).actions[0].changes
     assert shown[0].after_text == before.after_text
     assert shown[1].after_text == DATA.decode()
 
@@ -59,3 +68,25 @@ def test_everything_else_stays_as_it_is(others: dict[str, object]) -> None:
 def test_as_text(data: bytes, text: str | None) -> None:
     """UTF-8 without NUL, up to the limit."""
     assert as_text(data) == text
+
+
+class Refusing(MemoryTree):
+    """A tree whose one file is a pointer of Git LFS."""
+
+    def open_blob(self, blob: str) -> BinaryIO:
+        raise FleetError(Diagnostic(code="path-is-lfs-pointer", summary="There is no file.", detail=blob))
+
+
+@pytest.mark.parametrize("names_it", [True, False])
+def test_a_pointer_to_large_file_storage_is_refused_with_its_place(names_it: bool) -> None:
+    """Its bytes would reach the host as a file's content (design 3.1)."""
+    resource = declare("file:/a", 3)
+    named = SourceLocation("hosts/a.yaml", 4, 5)
+    if names_it:
+        resource = evolve(resource, origins={"source": FieldOrigin(Say("base", named, "files/large"))})
+    graph = ResourceGraph({resource.id: Node(resource, None, ())}, (), ())
+    made = plan(action("file:/a", *_update(change(after_blob="0" * 40))))
+    with pytest.raises(FleetError) as caught:
+        illustrate(made, Refusing({}), graph)
+    ((_, place),) = caught.value.diagnostics[0].related
+    assert place == (named if names_it else resource.location)

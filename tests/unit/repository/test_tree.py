@@ -187,7 +187,7 @@ def test_ten_thousand_ids_take_milliseconds(tmp_path: Path) -> None:
 
 
 def test_trees_within_trees_are_read_once(repository: GitRepository) -> None:
-    """Ten equal folders in each of thirty equal folders and so on are 10^30 paths: a pass never ended, and took all memory."""
+    """Ten equal folders in each of ten equal folders and so on: 10^30 paths, and a pass that took all memory."""
     blob = repository.git("hash-object", "-w", "--stdin", stdin=b"x")
     tree = repository.git("mktree", stdin=f"100644 blob {blob}\tfile\n".encode())
     for _ in range(30):

@@ -325,3 +325,29 @@ def test_every_pointer_survives_the_file(
     write_pointer(path, pointer)
     assert read_pointer(path) == pointer
     assert path.read_bytes() == encode_pointer(pointer)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o1777, 0o757])
+def test_a_state_directory_that_others_can_write_is_refused(tmp_path: Path, mode: int) -> None:
+    """They could take the pointer away, which looks like first contact, or bring a mirror with a configuration."""
+    tmp_path.chmod(mode)
+    with pytest.raises(StateError) as caught:
+        read_pointer(tmp_path / "pointer.json")
+    assert caught.value.diagnostics[0].code == "state-unsafe"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder away")
+@pytest.mark.parametrize(("uid", "gid", "mode"), [(65534, 0, 0o700), (0, 65534, 0o770)])
+def test_a_state_directory_of_somebody_else_is_refused(tmp_path: Path, uid: int, gid: int, mode: int) -> None:
+    """As above, by owner and by group."""
+    tmp_path.chmod(mode)
+    os.chown(tmp_path, uid, gid)
+    with pytest.raises(StateError) as caught:
+        read_pointer(tmp_path / "pointer.json")
+    assert caught.value.diagnostics[0].code == "state-unsafe"
+
+
+def test_a_state_directory_of_ones_own_group_is_trusted(tmp_path: Path) -> None:
+    """What an ordinary user's umask of 002 makes."""
+    tmp_path.chmod(0o775)
+    assert read_pointer(tmp_path / "pointer.json") is None
