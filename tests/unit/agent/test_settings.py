@@ -263,7 +263,7 @@ def test_every_error_is_one_of_datum(root: Path) -> None:
 def test_an_empty_option_is_refused(tmp_path: Path, name: str) -> None:
     """`--root "$ROOT"` without that variable was a pass over the working directory."""
     with pytest.raises(UsageError) as caught:
-        read_settings(evolve(Options(root=str(tmp_path)), **{name: ""}))
+        read_settings(evolve(Options(root=str(tmp_path)), **{name: ""}))  # type: ignore[arg-type]  # every name here is a text option
     assert caught.value.diagnostics[0].code == "empty-option"
     assert f"--{name.replace('_', '-')} " in caught.value.diagnostics[0].detail
 
