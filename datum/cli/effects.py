@@ -51,14 +51,17 @@ def pass_ports(*, catches_signals: bool = False) -> Iterator[Ports]:
 
 
 class Signals:
-    """Remembers the first SIGTERM or SIGINT, so that the action in hand is finished; the second SIGINT ends at once."""
+    """Remembers the first SIGTERM, SIGINT or SIGHUP, so that the action in hand is finished.
+
+    The second SIGINT ends at once.
+    """
 
     def __init__(self) -> None:
         self.number: int | None = None
 
     def install(self) -> None:
-        """Catch both from now on."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        """Catch them from now on."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._note)
 
     def _note(self, number: int, _frame: FrameType | None) -> None:

@@ -33,6 +33,7 @@ SUMMARIES: Final = MappingProxyType(
         "moved-still-declared": "The former name of a resource is still declared.",
         "name-not-normal": "A resource name is not in its normal form.",
         "not-a-file": "Something else stands where a file is wanted.",
+        "not-a-folder": "A file stands where a folder belongs.",
         "not-deterministic": "Resolving twice gave two results.",
         "not-in-this-version": "This version of datum does not have that yet.",
         "override-without-value": "A field is overridden and not said.",
@@ -46,6 +47,7 @@ SUMMARIES: Final = MappingProxyType(
         "unknown-reference": "A reference names a resource that is not declared.",
         "unknown-resource-type": "There is no such resource type.",
         "unquoted-scalar": "A value needs quotes.",
+        "variable-chain": "A variable needs too many others.",
         "variable-cycle": "Variables refer to each other in a circle.",
         "wrong-type": "A value is of the wrong type.",
     }

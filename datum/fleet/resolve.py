@@ -24,7 +24,7 @@ from datum.fleet.variables import Variables, merge_variables
 from datum.model.identity import HostName, ResourceId
 from datum.model.json import JsonValue
 from datum.model.manifest import EffectiveManifest, Resource
-from datum.model.source import SourceTree
+from datum.model.source import EntryKind, SourceTree
 from datum.provider.contract import AnyProvider
 
 # fleet.yaml is weaker than every layer.
@@ -97,6 +97,11 @@ def check_fleet(tree: SourceTree, providers: Mapping[str, AnyProvider], *, agent
 
 def _read_everything(library: Library, layers: tuple[str, ...] | None, findings: Findings) -> None:
     """Note what is wrong with every file, whether or not a host uses it; `layers` are those that fleet.yaml lists."""
+    for folder in ("hosts", "layers"):
+        entry = library.tree.entry(folder)
+        if entry is not None and entry.kind is not EntryKind.FOLDER:
+            detail = f"'{folder}' is a {entry.kind}, so nothing of it is read."
+            findings.add(problem("not-a-folder", SourceLocation(folder), detail))
     for name in names_in(library.tree, "hosts"):
         path = f"hosts/{name}.yaml"
         findings.extend(library.document(path, is_host=True).diagnostics)

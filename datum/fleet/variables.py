@@ -16,6 +16,9 @@ from datum.model.json import JsonValue
 from datum.model.manifest import Late
 
 _WEAKEST: Final = -1
+CHAIN_LIMIT: Final = 50
+"""Variables that may need one another in a row. Each costs a dozen frames, and Python's stack is bounded."""
+
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -67,6 +70,8 @@ class Variables(Mapping[str, JsonValue]):
             placed = self._merged[name]
             if name in self._running:
                 raise ExpressionError(self._cycle(name))
+            if len(self._running) >= CHAIN_LIMIT:
+                raise ExpressionError(self._too_long(name))
             self._evaluate(name, placed)
         if name in self._failures:
             raise ExpressionError(self._failures[name][0])
@@ -99,6 +104,10 @@ class Variables(Mapping[str, JsonValue]):
             self._failures[name] = tuple(evaluator.problems)
         else:
             self._values[name] = value
+
+    def _too_long(self, name: str) -> Diagnostic:
+        detail = f"var.{name} is needed by var.{self._running[0]} over {CHAIN_LIMIT} other variables in a row."
+        return problem("variable-chain", self._merged[name].location, detail, hint="Shorten the chain.")
 
     def _cycle(self, name: str) -> Diagnostic:
         """Show the circle, from the first of its names in alphabetical order."""

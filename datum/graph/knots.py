@@ -1,12 +1,16 @@
 """Where a graph has to be looked at: knots shown whole, soft edges that give way. networkx lives here. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import networkx as nx
 
 from datum.diagnostics import Diagnostic, SourceLocation
 from datum.model.graph import Dependency, Node
 from datum.model.identity import ResourceId
+
+SHOWN: Final = 12
+"""Edges of a cycle that its sentence names."""
 
 
 def describe_knots(nodes: Mapping[ResourceId, Node], dependencies: Sequence[Dependency]) -> tuple[Diagnostic, ...]:
@@ -75,7 +79,14 @@ def _describe(
         location=steps[0][1],
         code="dependency-cycle",
         summary="Resources wait for each other.",
-        detail="No order exists: " + "; ".join(text for text, _ in steps) + ". Remove one of these edges.",
+        detail=f"No order exists: {_shortened([text for text, _ in steps])}. Remove one of these edges.",
         resource=str(cycle[0]),
         related=tuple(steps),
     )
+
+
+def _shortened(steps: Sequence[str]) -> str:
+    """Return the steps in a sentence; of a long cycle the ends, since every edge stands below with its place."""
+    if len(steps) > SHOWN:
+        steps = [*steps[: SHOWN // 2], f"… {len(steps) - SHOWN} more …", *steps[-SHOWN // 2 :]]
+    return "; ".join(steps)

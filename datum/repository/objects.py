@@ -16,6 +16,7 @@ from pygit2.enums import ConfigLevel, RepositoryOpenFlag
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError, RevisionNotFoundError
 from datum.model.revision import CommitInfo, Revision
+from datum.repository.limits import OBJECT_LIMIT, too_large
 
 _ISO: Final = "%Y-%m-%dT%H:%M:%SZ"
 # `:/words` and `^{/words}` take any commit that says the words; `:path` reads an index.
@@ -53,11 +54,16 @@ class ObjectReader:
         """Return the bytes of an object without its header.
 
         Raises:
+            FleetError: it is larger than `OBJECT_LIMIT`.
             RepositoryError: it is missing or damaged.
         """
-        repository = self._open()
+        odb = self._open().odb
         try:
-            return repository.odb.read(object_id)[1]
+            # A pack of a few kilobytes can say gigabytes of zeros: asked for before it is read.
+            size = odb.read_header(object_id)[1]
+            if size > OBJECT_LIMIT:
+                raise too_large(f"Object {object_id} in {self.path}", size)
+            return odb.read(object_id)[1]
         except _FAILURES as error:
             raise self._broken(object_id, error) from error
 

@@ -176,7 +176,9 @@ def _run(run: ProgramRunner, remote: str, timeout: float, argv: tuple[str, ...],
                 code="git-not-runnable",
                 summary="The git program cannot be run.",
                 detail=error.detail,
-                hint="Install git and util-linux: apt install git util-linux.",
+                hint="Install git and util-linux: apt install git util-linux."
+                if error.diagnostics[0].code == "program-missing"
+                else "",
             )
         ) from error
 
@@ -296,7 +298,7 @@ _FETCH_FAILURES: Final = (
         b"not our ref",
         "revision-vanished",
         "The revision is not there any more.",
-        "It was replaced between being asked for and being fetched; the next pass asks again.",
+        "It was replaced meanwhile, and the next pass asks again; or the ref names what is not there: see 'git show-ref'.",
     ),
     (
         b"fsck error",

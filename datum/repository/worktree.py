@@ -15,6 +15,7 @@ from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError
 from datum.model.revision import Revision
 from datum.model.source import EntryKind, SourceTree, TreeEntry
+from datum.repository.limits import OBJECT_LIMIT, too_large
 from datum.repository.tree import NOTHING, GitTree, read_file, refuse_lfs_pointer
 
 WORKTREE: Final = "worktree"
@@ -146,10 +147,14 @@ class WorkingTree:
         """Return the bytes that git would store for a file or link.
 
         Raises:
+            FleetError: there are more than `OBJECT_LIMIT`.
             RepositoryError: they cannot be read.
         """
         place = self._folder / path
         try:
+            size = place.lstat().st_size
+            if size > OBJECT_LIMIT:
+                raise too_large(str(place), size)
             return os.fsencode(place.readlink()) if kind is EntryKind.SYMLINK else place.read_bytes()
         except OSError as error:
             raise _unreadable(place, str(error.strerror)) from error

@@ -45,7 +45,8 @@ class FileProvider:
         "validate": FieldClass.INSTRUCTION,
     }
     apply_deadline: ClassVar[float] = 120.0
-    observe_deadline: ClassVar[float] = 30.0
+    # Hashing a file of some gigabytes takes minutes; network and FUSE mounts have a deadline of their own.
+    observe_deadline: ClassVar[float] = 600.0
 
     def normal_name(self, name: str) -> str:
         """Return the normal form of a path."""

@@ -111,3 +111,13 @@ def test_check_compares_two_resolutions(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_tree_of_a_fleet_has_defaults() -> None:
     assert resolve_manifest(memory_tree({}), HOST, PROVIDERS, agent_version="1").resources == ()
+
+
+@pytest.mark.parametrize("folder", ["hosts", "layers"])
+def test_a_file_where_a_folder_belongs_is_told(folder: str) -> None:
+    """`validate` called a fleet without readable hosts sound."""
+    tree = MemoryTree(
+        {"fleet.yaml": "datum: 1\nfleet: 0c0f7a52-6c6e-4b0e-9f0e-3b2f6f1d2a11\nlayers: []\n", folder: "nothing\n"}
+    )
+    found = check_fleet(tree, {}, agent_version="1").diagnostics
+    assert [(item.code, str(item.location)) for item in found] == [("not-a-folder", folder)]

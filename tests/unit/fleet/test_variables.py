@@ -1,10 +1,16 @@
 """Variables are merged first and evaluated late."""
 
+import pytest
+
 from datum.diagnostics import SourceLocation
+from datum.errors import FleetError
 from datum.fleet.findings import Findings
 from datum.fleet.nodes import Scalar
+from datum.fleet.resolve import resolve_manifest
 from datum.fleet.values import Placed
 from datum.fleet.variables import Variables
+from datum.model.identity import HostName
+from datum.testing.trees import MemoryTree
 from tests.unit.fleet.support import diagnostics, errors, host_errors, layered, only, resolve, resolve_host
 
 
@@ -91,3 +97,17 @@ def test_mapping_tells_what_it_knows() -> None:
     assert (list(variables), len(variables), "a" in variables, "c" in variables) == (["a", "b"], 2, True, False)
     assert variables.evaluate_all(Findings()) == {"a": 1, "b": 1}
     assert variables["a"] == 1
+
+
+def test_a_chain_of_thousands_is_an_error_and_no_crash() -> None:
+    """Each link costs stack; Python's own limit ended the pass as a bug of datum."""
+    chain = "\n".join(f'  v{number}: "${{var.v{number + 1}}}"' for number in range(5000))
+    tree = MemoryTree(
+        {
+            "fleet.yaml": "datum: 1\nfleet: 0c0f7a52-6c6e-4b0e-9f0e-3b2f6f1d2a11\nlayers: []\n",
+            "hosts/a.yaml": f"variables:\n{chain}\n  v5000: end\n",
+        }
+    )
+    with pytest.raises(FleetError) as caught:
+        resolve_manifest(tree, HostName("a"), {}, agent_version="1")
+    assert {item.code for item in caught.value.diagnostics} == {"variable-chain"}

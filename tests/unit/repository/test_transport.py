@@ -85,8 +85,16 @@ def test_a_late_answer_is_unreachable_and_names_the_time(failure: HostError) -> 
 
 def test_a_missing_git_program_says_what_to_install(tmp_path: Path) -> None:
     with pytest.raises(RepositoryUnreachableError) as caught:
-        fetch_commit(Door(HostError("'git' is not on this host")), tmp_path, download())
+        fetch_commit(Door(HostError("'git' is not on this host", code="program-missing")), tmp_path, download())
     assert code_of(caught) == "git-not-runnable"
+    assert "apt install git" in caught.value.diagnostics[0].hint
+
+
+def test_a_git_that_cannot_be_started_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    """Too many open files ended with the advice to install git."""
+    with pytest.raises(RepositoryUnreachableError) as caught:
+        fetch_commit(Door(HostError("Too many open files")), tmp_path, download())
+    assert (code_of(caught), caught.value.diagnostics[0].hint) == ("git-not-runnable", "")
 
 
 @pytest.mark.parametrize("words", ["No space left on device", "Read-only file system", "Disk quota exceeded"])

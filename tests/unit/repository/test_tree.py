@@ -11,6 +11,7 @@ from datum.model.revision import Revision
 from datum.model.source import EntryKind, TreeEntry
 from datum.repository.objects import ObjectReader
 from datum.repository.tree import GitTree
+from datum.repository.worktree import clone_tree
 from tests.git_repository import GitRepository
 
 POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:aa\nsize 12\n"
@@ -220,3 +221,17 @@ def test_a_path_of_many_folders_that_is_there(repository: GitRepository) -> None
     assert found.entry("d/d/d/d") == TreeEntry(EntryKind.FILE, blob)
     assert found.entry("d/d") == TreeEntry(EntryKind.FOLDER, ids[1])
     assert found.entry("d/d/d/d/d") is None
+
+
+def test_an_object_of_gigabytes_is_refused_unread(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pack of a few kilobytes can say gigabytes of zeros: a plan took minutes and all memory."""
+    monkeypatch.setattr("datum.repository.objects.OBJECT_LIMIT", 1000)
+    commit = repository.commit({"small": b"0" * 1000, "large": b"0" * 1001})
+    tree = clone_tree(repository.path, commit)
+    assert tree.read("small") == b"0" * 1000
+    entry = tree.entry("large")
+    assert entry is not None
+    for read in (lambda: tree.read("large"), lambda: tree.open_blob(entry.blob)):
+        with pytest.raises(FleetError) as caught:
+            read()
+        assert caught.value.diagnostics[0].code == "object-too-large"
