@@ -178,7 +178,7 @@ def _run(run: ProgramRunner, remote: str, timeout: float, argv: tuple[str, ...],
                 detail=error.detail,
                 hint="Install git and util-linux: apt install git util-linux."
                 if error.diagnostics[0].code == "program-missing"
-                else "",
+                else "Remove what the system names; the next pass tries again.",
             )
         ) from error
 
@@ -298,7 +298,7 @@ _FETCH_FAILURES: Final = (
         b"not our ref",
         "revision-vanished",
         "The revision is not there any more.",
-        "It was replaced meanwhile, and the next pass asks again; or the ref names what is not there: see 'git show-ref'.",
+        "It was replaced meanwhile, and the next pass asks again; or the ref names what is not there (git show-ref).",
     ),
     (
         b"fsck error",

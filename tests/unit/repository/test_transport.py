@@ -94,7 +94,8 @@ def test_a_git_that_cannot_be_started_is_not_said_to_be_missing(tmp_path: Path) 
     """Too many open files ended with the advice to install git."""
     with pytest.raises(RepositoryUnreachableError) as caught:
         fetch_commit(Door(HostError("Too many open files")), tmp_path, download())
-    assert (code_of(caught), caught.value.diagnostics[0].hint) == ("git-not-runnable", "")
+    assert code_of(caught) == "git-not-runnable"
+    assert "apt install git" not in caught.value.diagnostics[0].hint
 
 
 @pytest.mark.parametrize("words", ["No space left on device", "Read-only file system", "Disk quota exceeded"])
