@@ -21,7 +21,10 @@ class GraphFormat(enum.StrEnum):
 
 
 def validate(fleet: given.Fleet = None, rev: given.Rev = None, json: given.Json = False) -> int:
-    """Check every host of the fleet, and report everything that is wrong, with its place."""
+    """Check every host of the fleet.
+
+    Everything that is wrong is reported in one run, sorted by its place.
+    """
     from datum.cli.views import validation
 
     found = authoring.validate(authoring.open_fleet(fleet, rev), make_ports())
@@ -35,7 +38,10 @@ def render(
     rev: given.Rev = None,
     json: given.Json = False,
 ) -> int:
-    """Print what a revision declares for one host, merged and complete."""
+    """Print what a revision declares for one host.
+
+    Merged and complete, with the place of each field.
+    """
     from datum.cli.views import manifests
 
     manifests.show(authoring.render(authoring.open_fleet(fleet, rev), host, make_ports()), is_json=json)
@@ -49,7 +55,10 @@ def why(
     rev: given.Rev = None,
     json: given.Json = False,
 ) -> int:
-    """Show every layer's say on a resource or field, winner first, with its place."""
+    """Show every layer's say on a resource or field.
+
+    The winner stands first, each with its place.
+    """
     from datum.cli.views import manifests
 
     manifest = authoring.render(authoring.open_fleet(fleet, rev), host, make_ports())
@@ -67,7 +76,10 @@ def graph(
     form: Annotated[GraphFormat, typer.Option("--format", help="How to write it.")] = GraphFormat.TEXT,
     json: given.Json = False,
 ) -> int:
-    """Show the order of a host's resources and the reason of each edge."""
+    """Show the order of a host's resources.
+
+    And the reason of each edge; late values stand for a sample machine.
+    """
     from datum.cli.views import graphs
 
     tree, ports = authoring.open_fleet(fleet, rev), make_ports()

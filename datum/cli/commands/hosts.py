@@ -120,7 +120,10 @@ def status(
     root: given.Root = None,
     json: given.Json = False,
 ) -> int:
-    """Show where this host stands: revisions, the running pass, the newest report."""
+    """Show where this host stands.
+
+    Its revisions, the running pass, and the newest report. Takes no lock.
+    """
     from datum.cli.views import standing
 
     standing.show(
@@ -156,7 +159,10 @@ def orphans(
     root: given.Root = None,
     json: given.Json = False,
 ) -> int:
-    """List what is no longer declared and still here, why, and the line that settles it."""
+    """List what is no longer declared and still here.
+
+    Each with why it is kept, and the line or command that settles it.
+    """
     from datum.cli.views import planning
 
     options = Options(config=config, repo=repo, host=host, state_dir=state_dir, root=root)
