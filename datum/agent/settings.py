@@ -8,7 +8,6 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
@@ -376,6 +375,8 @@ def _problem(key: str, item: Node, place: SourceLocation) -> Diagnostic | None:
         keys = ", ".join(name for name in _KEYS if name.startswith(f"{key}."))
         return _wrong(item.location, f"'{key}' is a map of keys: {keys}.", "")
     if check is None:
+        from difflib import get_close_matches
+
         near = get_close_matches(key, _KEYS, 1)
         return _wrong(place, f"'{key}' is no key.", f"did you mean '{near[0]}'?" if near else "")
     if isinstance(item, Scalar) and item.ambiguity and check is not _is_text:

@@ -68,7 +68,8 @@ def test_a_timer_starts_whole_passes_on_the_running_system(enrolled: Enrolled) -
     report = await_report(machine, 1)
     assert (report["outcome"], report["exit_code"]) == ("converged", 0)
     assert machine.read("/etc/app-00.conf") == b"first\n"
-    machine.run(["systemctl", "stop", f"{UNIT}.timer"])
+    # A transient timer whose service has ended is gone by itself.
+    machine.run(["systemctl", "stop", f"{UNIT}.timer"], check=False)
     assert "nothing to do" in fleet.datum(machine, "apply")
     declared = [name.removeprefix("file:") for name in resources("")]
     # what the manager and the journal write of the unit is theirs

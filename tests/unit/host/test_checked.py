@@ -87,14 +87,15 @@ def test_afterwards_a_refused_file_is_taken_back(
     os.chown(etc / "old", 55, 56)
     (etc / "old").chmod(0o4751)
     before = (etc / "old").stat()
-    with writing(shell_root) as writer:
+    # Held open, its inode cannot be used again for the file that takes its place.
+    with writing(shell_root) as writer, (etc / "old").open("rb"):
         for path in ("/etc/old", "/etc/new"):
             with refused("program-missing" if "no-such" in argv[0] else "check-failed") as found:
                 writer.write_file(path, wanted(b"bad\n", argv, mode="0644", uid=0, gid=0))
             assert argv is not GREP or "bad config" in found[0].detail
             assert (found[0].failure is FailureCause.CHECK) == (found[0].diagnostics[0].code == "check-failed")
         assert writer.remarks == ["checked_after_writing: no namespaces"] * 2
-    after = (etc / "old").stat()
+        after = (etc / "old").stat()
     assert (etc / "old").read_bytes() == b"old"
     assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, 55, 56)
     assert (after.st_ino == before.st_ino) == can_exchange

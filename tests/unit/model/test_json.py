@@ -69,13 +69,9 @@ def test_what_is_of_json(value: object) -> None:
     assert is_json(value)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [*ODD, b"bytes", bytearray(b"b"), {1: 2}, {"a": object()}, [{"a": math.nan}], {1, 2}, object()],
-    ids=lambda value: type(value).__name__,
-)
-def test_what_is_not_of_json(value: object) -> None:
-    assert not is_json(value)
+def test_what_is_not_of_json() -> None:
+    odd = [*ODD, b"bytes", bytearray(b"b"), {1: 2}, {"a": object()}, [{"a": math.nan}], {1, 2}, object()]
+    assert [value for value in odd if is_json(value)] == []
 
 
 def test_the_sorted_form_is_equal_for_equal_values() -> None:
