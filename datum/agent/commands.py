@@ -14,7 +14,7 @@ from datum.agent.record import damaged, record_plan, replay_plan
 from datum.agent.reports import list_reports, read_report, write_report
 from datum.agent.settings import Options, Settings, read_settings
 from datum.agent.story import PointerStore
-from datum.agent.wiring import lasting_store, load_pointer, open_hosts, require_rights
+from datum.agent.wiring import lasting_store, load_pointer, open_hosts, own_pointer, require_rights
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, StateError, UsageError
 from datum.model.json import JsonObject, JsonValue
@@ -27,7 +27,6 @@ from datum.planner.orphans import KEEP_LINE
 from datum.report.texts import illustrate
 from datum.repository.mirror import Mirror
 from datum.state.lock import JoinedPass, PassLock, SharedOutcome, acquire
-from datum.state.pointer_file import read_pointer
 from datum.state.progress import Progress, read_progress
 
 Complain = Callable[[str], None]
@@ -162,7 +161,7 @@ def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
 
 
 def _pointer_or_blank(settings: Settings) -> Pointer:
-    if read_pointer(settings.pointer_path) is None:
+    if own_pointer(settings) is None:
         return Pointer("", settings.host)
     return load_pointer(settings)
 
@@ -208,7 +207,7 @@ def status(options: Options) -> Status:
         StateError: the pointer is damaged.
     """
     settings = read_settings(options)
-    pointer = read_pointer(settings.pointer_path)
+    pointer = own_pointer(settings)
     try:
         running = read_progress(settings.state_dir)
     except OSError:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from attrs import frozen
 
+from datum.agent.hints import init_line, led_to, whereabouts
 from datum.agent.ports import Ports
-from datum.agent.settings import DEFAULT_REF, Options, Settings, config_path, read_settings
+from datum.agent.settings import DEFAULT_REF, Options, Settings, config_path, read_settings, root_of
 from datum.agent.wiring import require_rights
 from datum.diagnostics import Diagnostic
 from datum.errors import SettingsError, StateError, UsageError
@@ -64,13 +65,14 @@ def enrol(options: Options, ports: Ports, *, has_timer: bool, rename: str = "", 
                 hint="add --no-timer, and run 'datum apply' from a timer or cron of your own",
             )
         )
+    where = whereabouts(root=root_of(options), config=options.config, state_dir=options.state_dir)
     if not options.repo or not options.host:
         raise UsageError(
             Diagnostic(
                 code="init-needs-repo-and-host",
                 summary="init needs a repository and a host name.",
                 detail="Neither is guessed: the host name decides what is enforced here.",
-                hint="datum init --repo URL --host NAME --no-timer",
+                hint=init_line(options.repo or "URL", options.host or "NAME", where),
             )
         )
     path = config_path(options)
@@ -81,7 +83,7 @@ def enrol(options: Options, ports: Ports, *, has_timer: bool, rename: str = "", 
     turn = acquire(settings.state_dir, "init", wait=wait)
     if isinstance(turn, JoinedPass):
         raise StateError(*_raced(settings).diagnostics)
-    with turn:
+    with turn, led_to(where):
         return _enrol(_Intent(settings, path, options.state_dir, rename), ports)
 
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from attrs import asdict, evolve, field, frozen
 
+from datum.agent.hints import init_line, whereabouts
 from datum.diagnostics import Diagnostic, SourceLocation, sorted_unique
 from datum.errors import SettingsError, UsageError
 from datum.fleet.nodes import MapNode, Node, Scalar, plain
@@ -66,6 +67,8 @@ class Settings:
     source_bytes: int = 1 << 30
     # Bytes that all reports together may take.
     report_bytes: int = 256 << 20
+    # The options that lead another command here, for hints; each after a space.
+    where: str = ""
 
     @property
     def is_running_system(self) -> bool:
@@ -184,12 +187,13 @@ def read_settings(options: Options) -> Settings:
     """
     root = root_of(options)
     path = config_path(options)
-    file = _read_file(path, is_wanted=options.config is not None)
+    where = whereabouts(root=root, config=options.config, state_dir=options.state_dir)
+    file = _read_file(path, where, is_wanted=options.config is not None)
     values = dict(file.values)
     repo = options.repo or _text(values, "repo")
     host = options.host or _text(values, "host")
     if not repo or not host:
-        raise _not_configured(path, "repo" if not repo else "host")
+        raise _not_configured(path, "repo" if not repo else "host", where)
     state = options.state_dir
     return Settings(
         repo=_remote(repo, file, is_option=bool(options.repo)),
@@ -206,6 +210,7 @@ def read_settings(options: Options) -> Settings:
         source_timeout=_number(values, "source.timeout", 120.0),
         source_bytes=int(_number(values, "source.byte_limit", float(1 << 30))),
         report_bytes=int(_number(values, "reports.byte_limit", float(256 << 20))),
+        where=where,
     )
 
 
@@ -221,10 +226,19 @@ def _number(values: Mapping[str, JsonValue], key: str, default: float) -> float:
 
 def _remote(text: str, file: _File, *, is_option: bool) -> str:
     try:
-        return normal_remote(text)
+        return normal_remote(_from_here(text) if is_option else text)
     except SettingsError as error:
         place = None if is_option else file.locations.get("repo")
         raise SettingsError(*(evolve(item, location=place) for item in error.diagnostics)) from error
+
+
+def _from_here(text: str) -> str:
+    """Return a relative path of the command line seen from the working directory; what is no path stays as it is."""
+    if text.startswith("/") or ":" in text.partition("/")[0]:
+        return text
+    path = absolute(text)
+    # Only where `..` may cross a link: another link in the path may be there to be turned to something else.
+    return str(path.resolve() if ".." in path.parts else path)
 
 
 def _host(text: str, file: _File, *, is_option: bool) -> HostName:
@@ -240,13 +254,13 @@ def _host(text: str, file: _File, *, is_option: bool) -> HostName:
         raise (UsageError(finding) if is_option else SettingsError(finding)) from error
 
 
-def _not_configured(path: Path, what: str) -> SettingsError:
+def _not_configured(path: Path, what: str, where: str) -> SettingsError:
     return SettingsError(
         Diagnostic(
             code="not-configured",
             summary="This agent does not know what to enforce.",
             detail=f"Neither {path} nor the command line says '{what}'.",
-            hint="datum init --repo URL --host NAME --no-timer",
+            hint=init_line("URL", "NAME", where),
         )
     )
 
@@ -297,7 +311,7 @@ _KEYS: Final[Mapping[str, _Check]] = {
 _SECTIONS: Final = {key.partition(".")[0] for key in _KEYS if "." in key}
 
 
-def _read_file(path: Path, *, is_wanted: bool) -> _File:
+def _read_file(path: Path, where: str, *, is_wanted: bool) -> _File:
     try:
         data = _read_regular(path)
     except FileNotFoundError:
@@ -307,7 +321,7 @@ def _read_file(path: Path, *, is_wanted: bool) -> _File:
                     code="config-missing",
                     summary="The configuration file is not there.",
                     detail=f"{path} does not exist.",
-                    hint="datum init --repo URL --host NAME --no-timer",
+                    hint=init_line("URL", "NAME", where),
                 )
             ) from None
         return _File()

@@ -7,8 +7,9 @@ from typing import BinaryIO
 
 from attrs import frozen
 
+from datum.agent.hints import init_line, led_to
 from datum.agent.one_pass import Hosts
-from datum.agent.settings import Settings
+from datum.agent.settings import DEFAULT_REF, Settings
 from datum.agent.story import PointerStore
 from datum.diagnostics import Diagnostic
 from datum.errors import DatumError, PermissionRefusedError, SettingsError, UsageError
@@ -110,7 +111,7 @@ def load_pointer(settings: Settings) -> Pointer:
         SettingsError: this host is not enrolled, or under another name.
         StateError: the pointer is damaged.
     """
-    pointer = read_pointer(settings.pointer_path)
+    pointer = own_pointer(settings)
     if pointer is None:
         raise SettingsError(
             Diagnostic(
@@ -118,13 +119,30 @@ def load_pointer(settings: Settings) -> Pointer:
                 summary="This host is not enrolled.",
                 detail=f"There is no pointer at {settings.pointer_path}: nothing was accepted here yet. First contact "
                 "is an explicit act.",
-                hint=f"datum init --repo {settings.repo} --host {settings.host} --no-timer",
+                hint=enrol_line(settings),
             )
         )
     if settings.is_running_system:
         pointer = unseal(pointer, settings.host)
-    check_binding(pointer, None, settings.host)
+    with led_to(settings.where):
+        check_binding(pointer, None, settings.host)
     return pointer
+
+
+def own_pointer(settings: Settings) -> Pointer | None:
+    """Return the pointer as it lies there, None when there is none.
+
+    Raises:
+        StateError: it is there and cannot be used.
+    """
+    with led_to(settings.where):
+        return read_pointer(settings.pointer_path)
+
+
+def enrol_line(settings: Settings) -> str:
+    """Return the command that enrols this host, below its root."""
+    ref = "" if settings.ref == DEFAULT_REF else settings.ref
+    return init_line(settings.repo, str(settings.host), settings.where, ref=ref)
 
 
 def lasting_store(settings: Settings, mirror: Mirror, pointer: Pointer) -> PointerStore:

@@ -32,6 +32,6 @@ def show(done: Enrolment, *, is_json: bool) -> None:
         ("source        ", "dim"),
         f"{settings.repo} {done.revision}, {plural(done.resources, 'resource')} for this host",
     )
-    root = "" if settings.is_running_system else f" --root {settings.root}"
-    paper.line("Nothing was applied. Next: ", (f"datum plan{root}", "bold"), ", then ", (f"datum apply{root}", "bold"))
+    plan, apply = (f"datum {command}{settings.where}" for command in ("plan", "apply"))
+    paper.line("Nothing was applied. Next: ", (plan, "bold"), ", then ", (apply, "bold"))
     paper.print_to(sys.stdout)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from datum.agent.commands import Status
+from datum.agent.wiring import enrol_line
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.resources import count_words
 from datum.model.pointer import Pointer
@@ -20,9 +21,9 @@ def show(status: Status, *, is_json: bool) -> None:
     settings = status.settings
     paper.line((str(settings.host), "bold"), f" follows {settings.ref} of {settings.repo}")
     if status.pointer is None:
-        paper.line(("not enrolled", "bold red"), "; datum init enrols this host")
+        paper.line(("not enrolled", "bold red"), f"; {enrol_line(settings)}")
     else:
-        _write_pointer(paper, status.pointer)
+        _write_pointer(paper, status.pointer, settings.where)
     if status.running:
         running = status.running
         paper.line(
@@ -37,9 +38,11 @@ def show(status: Status, *, is_json: bool) -> None:
     paper.print_to(sys.stdout)
 
 
-def _write_pointer(paper: Paper, pointer: Pointer) -> None:
+def _write_pointer(paper: Paper, pointer: Pointer, where: str) -> None:
     enforced = pointer.enforced
-    paper.line(("enforced    ", "dim"), enforced.revision.key if enforced else "nothing yet; datum apply begins")
+    paper.line(
+        ("enforced    ", "dim"), enforced.revision.key if enforced else f"nothing yet; datum apply{where} begins"
+    )
     if pointer.accepted:
         paper.line(("accepted    ", "dim"), pointer.accepted.key)
     paper.line(("converged   ", "dim"), pointer.converged.key if pointer.converged else "never")
