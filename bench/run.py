@@ -37,7 +37,7 @@ def main() -> None:
     result = {"machine": machine(), "runs": options.runs, "samples": samples}
     options.out.mkdir(exist_ok=True)
     (options.out / "no-op.json").write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")
-    (HERE / "RESULTS.md").write_text(table(result))
+    (options.out.parent / "RESULTS.md").write_text(table(result))
 
 
 def machine() -> Mapping[str, str]:

@@ -3,13 +3,14 @@
 Effects: reads the clone. Late values stand for the sample machine where a graph needs them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 from attrs import frozen
 
+from datum.agent.places import absolute
 from datum.agent.ports import Ports
-from datum.agent.settings import absolute
 from datum.diagnostics import Diagnostic, sorted_unique
 from datum.errors import FleetError, UsageError
 from datum.fleet.late import SAMPLE_MACHINE, substitute
@@ -20,7 +21,10 @@ from datum.model.identity import HostName, ResourceId
 from datum.model.manifest import EffectiveManifest, Resource
 from datum.model.provenance import FieldOrigin
 from datum.model.source import SourceTree
+from datum.provider.contract import AnyProvider, DesiredError
 from datum.repository.worktree import clone_tree, working_tree
+
+_SHOWN_HOSTS: Final = 10
 
 
 def open_fleet(fleet: str | None, rev: str | None) -> SourceTree:
@@ -102,23 +106,39 @@ def host_name(text: str, tree: SourceTree) -> HostName:
     """Read a host name from the command line.
 
     Raises:
-        UsageError: it is none, or empty where the fleet has more than one host.
+        UsageError: it is none, or empty where the fleet has another number of hosts than one.
     """
     hosts = list_hosts(tree)
-    if not text and len(hosts) == 1:
-        return hosts[0]
+    if not text:
+        if len(hosts) == 1:
+            return hosts[0]
+        raise UsageError(_which(hosts))
     try:
         return HostName(text)
     except ValueError as error:
-        names = ", ".join(str(host) for host in hosts[:10]) or "none"
         raise UsageError(
             Diagnostic(
                 code="bad-host-name",
                 summary="A host name is expected.",
-                detail=f"{error}. Host files of this fleet: {names}.",
+                detail=f"{error}. {_hosts_in_words(hosts)}",
                 hint="--host NAME",
             )
         ) from error
+
+
+def _which(hosts: Sequence[HostName]) -> Diagnostic:
+    return Diagnostic(
+        code="which-host",
+        summary="Which host?",
+        detail=_hosts_in_words(hosts),
+        hint="name one: --host NAME, or datum render NAME" if hosts else "add hosts/NAME.yaml",
+    )
+
+
+def _hosts_in_words(hosts: Sequence[HostName]) -> str:
+    names = ", ".join(str(host) for host in hosts[:_SHOWN_HOSTS]) or "no host"
+    more = f" and {len(hosts) - _SHOWN_HOSTS} more" if len(hosts) > _SHOWN_HOSTS else ""
+    return f"This fleet has {names}{more}."
 
 
 def sample_graph(manifest: EffectiveManifest, tree: SourceTree, ports: Ports) -> ResourceGraph:
@@ -140,22 +160,43 @@ class Why:
     origins: Mapping[str, FieldOrigin]
 
 
-def why(manifest: EffectiveManifest, question: str) -> Why:
+def why(manifest: EffectiveManifest, question: str, providers: Mapping[str, AnyProvider]) -> Why:
     """Answer `why RESOURCE[.FIELD]`.
 
-    A name may hold dots: the longest resource id that is declared wins.
+    A name may hold dots: the longest resource id that is declared wins. Other spellings of a name are understood.
 
     Raises:
         UsageError: the host declares no such resource or field.
     """
     by_text = {str(origin): resource for origin, resource in manifest.by_id.items()}
-    if question in by_text:
-        resource = by_text[question]
+    whole = _normal(question, providers)
+    if whole in by_text:
+        resource = by_text[whole]
         return Why(resource, dict(sorted(resource.origins.items())))
     head, _, name = question.rpartition(".")
+    head = _normal(head, providers)
     if head in by_text and name in by_text[head].origins:
         return Why(by_text[head], {name: by_text[head].origins[name]})
     raise UsageError(_no_such(question, head if head in by_text else "", name, by_text))
+
+
+def _normal(text: str, providers: Mapping[str, AnyProvider]) -> str:
+    """Return a resource id with its name in normal form; as it is where it is none."""
+    try:
+        asked = ResourceId.parse(text)
+        return str(ResourceId(asked.type, providers[asked.type].normal_name(asked.name)))
+    except DesiredError as error:
+        # A spelling that is refused in a manifest too.
+        raise UsageError(
+            Diagnostic(
+                code=error.code,
+                summary="This is no name of a resource.",
+                detail=f"{text}: {error.detail}",
+                hint=error.hint,
+            )
+        ) from error
+    except (KeyError, ValueError):
+        return text
 
 
 def _no_such(question: str, head: str, name: str, by_text: Mapping[str, Resource]) -> Diagnostic:
@@ -178,13 +219,14 @@ def _no_such(question: str, head: str, name: str, by_text: Mapping[str, Resource
     )
 
 
-def pick(graph: ResourceGraph, wanted: str) -> ResourceGraph:
+def pick(graph: ResourceGraph, wanted: str, providers: Mapping[str, AnyProvider]) -> ResourceGraph:
     """Return the part of a graph that concerns one resource: what it depends on and what depends on it.
 
     Raises:
         UsageError: the graph has no such resource.
     """
     by_text = {str(origin): origin for origin in graph.nodes}
+    wanted = _normal(wanted, providers)
     if wanted not in by_text:
         raise UsageError(
             _no_such(wanted, "", "", {text: graph.nodes[origin].resource for text, origin in by_text.items()})

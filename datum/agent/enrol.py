@@ -9,10 +9,10 @@ from pathlib import Path
 
 from attrs import frozen
 
-from datum.agent.hints import init_line, led_to, whereabouts
+from datum.agent.hints import completed, init_line, whereabouts
 from datum.agent.ports import Ports
 from datum.agent.settings import DEFAULT_REF, Options, Settings, config_path, read_settings, root_of
-from datum.agent.wiring import require_rights
+from datum.agent.wiring import enrol_line, require_rights
 from datum.diagnostics import Diagnostic
 from datum.errors import SettingsError, StateError, UsageError
 from datum.fleet.header import read_header
@@ -78,12 +78,12 @@ def enrol(options: Options, ports: Ports, *, has_timer: bool, rename: str = "", 
     path = config_path(options)
     if not rename:
         _refuse_other_configuration(path, options)
-    settings = read_settings(options)
+    settings = read_settings(options, needs_file=False)
     require_rights(settings)
     turn = acquire(settings.state_dir, "init", wait=wait)
     if isinstance(turn, JoinedPass):
         raise StateError(*_raced(settings).diagnostics)
-    with turn, led_to(where):
+    with turn, completed(enrol_line(settings)):
         return _enrol(_Intent(settings, path, options.state_dir, rename), ports)
 
 

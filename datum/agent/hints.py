@@ -1,4 +1,4 @@
-"""The command lines that hints name, complete: without `--root` a copied one would enrol the machine it runs on. Pure."""
+"""The command lines that hints name, complete: without its `--root` a copied one would enrol this machine. Pure."""
 
 import re
 import shlex
@@ -8,9 +8,10 @@ from typing import Final
 
 from attrs import evolve
 
-from datum.errors import DatumError
+from datum.diagnostics import Diagnostic
+from datum.errors import SettingsError, StateError
 
-_INIT: Final = re.compile(r"`datum init( --[^`]*)?`|^datum init( .*)?$")
+_INIT: Final = re.compile(r"(?P<quote>^|`)datum init(?P<rename> --rename [^ `]+)?(?=`|$)")
 
 
 def whereabouts(*, root: str, config: str | None, state_dir: str | None) -> str:
@@ -32,20 +33,20 @@ def init_line(repo: str, host: str, where: str, *, ref: str = "") -> str:
 
 
 @contextmanager
-def led_to(where: str) -> Iterator[None]:
+def completed(line: str) -> Iterator[None]:
     """Complete the `datum init` in the hints of whatever is raised inside.
 
+    Args:
+        line: of `init_line`.
+
     Raises:
-        DatumError: what was raised, of its own kind.
+        SettingsError, StateError: what was raised.
     """
     try:
         yield
-    except DatumError as error:
-        found = (
-            evolve(item, hint=_INIT.sub(lambda match: _with(match[0], where), item.hint)) for item in error.diagnostics
-        )
-        raise type(error)(*found) from error
+    except (SettingsError, StateError) as error:
+        raise type(error)(*(_complete(item, line) for item in error.diagnostics)) from error
 
 
-def _with(command: str, where: str) -> str:
-    return f"{command[:-1]}{where}`" if command.endswith("`") else command + where
+def _complete(item: Diagnostic, line: str) -> Diagnostic:
+    return evolve(item, hint=_INIT.sub(lambda found: f"{found['quote']}{line}{found['rename'] or ''}", item.hint))

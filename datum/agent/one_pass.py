@@ -14,7 +14,7 @@ from datum.agent.memory import Memory
 from datum.agent.planning import Basis, Planned, Turn, plan_now
 from datum.agent.ports import Ports
 from datum.agent.settings import Settings
-from datum.agent.source import Consulted, Source
+from datum.agent.source import Consulted, Source, tolerated
 from datum.agent.story import PointerStore, Story, has_breach, settle_input, tell
 from datum.diagnostics import Diagnostic
 from datum.errors import (
@@ -148,8 +148,9 @@ class OnePass:
         """Choose the target and resolve it; `enforcement` is read from what the source offers (design 3.5)."""
         settings, pointer = self._settings, self._store.now
         offered = consulted.offered
-        if offered is not None and self._request.is_untrusted:
-            offered = evolve(offered, acceptable=True)
+        if offered is not None and self._request.is_untrusted and consulted.requested is None:
+            offered, consulted = evolve(offered, acceptable=True), tolerated(consulted)
+            self._story.source = consulted.report
         wanted: Wanted | None = None
         enforcement = settings.enforcement
         if offered is not None and offered.acceptable:
@@ -277,6 +278,7 @@ class OnePass:
             return False
         if self._request.expect and self._request.expect != plan.plan_id:
             story.facts = evolve(story.facts, outcomes=frozenset({Outcome.HELD}), closing_empty=False)
+            story.is_other_plan = True
             story.diagnostics.append(
                 Diagnostic(
                     code="another-plan",

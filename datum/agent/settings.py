@@ -14,6 +14,7 @@ from typing import Final
 from attrs import asdict, evolve, field, frozen
 
 from datum.agent.hints import init_line, whereabouts
+from datum.agent.places import absolute, below, from_here
 from datum.diagnostics import Diagnostic, SourceLocation, sorted_unique
 from datum.errors import SettingsError, UsageError
 from datum.fleet.nodes import MapNode, Node, Scalar, plain
@@ -138,48 +139,12 @@ def _refuse_empty(options: Options) -> None:
         )
 
 
-def absolute(path: str) -> Path:
-    """Return a path of the command line, seen from the working directory.
-
-    Raises:
-        UsageError: it is relative, and the working directory was removed.
-    """
-    try:
-        return Path(path) if path.startswith("/") else Path.cwd() / path
-    except OSError as error:
-        raise UsageError(
-            Diagnostic(
-                code="no-working-directory",
-                summary="There is no working directory.",
-                detail=f"The directory that this command was started in is gone ({error.strerror}).",
-                hint="cd to one that exists, or give absolute paths",
-            )
-        ) from error
-
-
-def below(root: str, path: str) -> Path:
-    """Return a path of the configuration as this process reaches it.
-
-    Raises:
-        UsageError: a link below `--root` leads it out of there: nothing outside of a root is touched (design 6).
-    """
-    if not path.startswith("/"):
-        return absolute(path)
-    place = Path(root) / path.lstrip("/")
-    if root != "/" and not place.resolve().is_relative_to(root):
-        raise UsageError(
-            Diagnostic(
-                code="leaves-the-root",
-                summary="A link leads out of the root.",
-                detail=f"{place} is {place.resolve()}, outside of {root}.",
-                hint="remove the link, or name another place with --state-dir or in the configuration",
-            )
-        )
-    return place
-
-
-def read_settings(options: Options) -> Settings:
+def read_settings(options: Options, *, needs_file: bool = True) -> Settings:
     """Read the configuration file, if there is one, and let the options overrule it.
+
+    Args:
+        options: of the command line.
+        needs_file: whether a file that an option names has to be there; `init` makes it.
 
     Raises:
         SettingsError: a key or value is wrong, or repository or host is said nowhere.
@@ -188,7 +153,7 @@ def read_settings(options: Options) -> Settings:
     root = root_of(options)
     path = config_path(options)
     where = whereabouts(root=root, config=options.config, state_dir=options.state_dir)
-    file = _read_file(path, where, is_wanted=options.config is not None)
+    file = _read_file(path, where, is_wanted=needs_file and options.config is not None)
     values = dict(file.values)
     repo = options.repo or _text(values, "repo")
     host = options.host or _text(values, "host")
@@ -226,19 +191,10 @@ def _number(values: Mapping[str, JsonValue], key: str, default: float) -> float:
 
 def _remote(text: str, file: _File, *, is_option: bool) -> str:
     try:
-        return normal_remote(_from_here(text) if is_option else text)
+        return normal_remote(from_here(text) if is_option else text)
     except SettingsError as error:
         place = None if is_option else file.locations.get("repo")
         raise SettingsError(*(evolve(item, location=place) for item in error.diagnostics)) from error
-
-
-def _from_here(text: str) -> str:
-    """Return a relative path of the command line seen from the working directory; what is no path stays as it is."""
-    if text.startswith("/") or ":" in text.partition("/")[0]:
-        return text
-    path = absolute(text)
-    # Only where `..` may cross a link: another link in the path may be there to be turned to something else.
-    return str(path.resolve() if ".." in path.parts else path)
 
 
 def _host(text: str, file: _File, *, is_option: bool) -> HostName:

@@ -11,7 +11,7 @@ from typing import Final
 from attrs import evolve, field, frozen
 
 from datum.agent.settings import Settings
-from datum.diagnostics import Diagnostic
+from datum.diagnostics import Diagnostic, Severity
 from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError
 from datum.fleet.header import agent_fits, read_header
 from datum.model.pointer import Pointer
@@ -55,6 +55,13 @@ class Source:
             RevisionNotFoundError: `--rev` names nothing that can be had.
             FleetError: the header of the revision cannot be read: it is invalid.
         """
+        try:
+            return self._consult()
+        except RevisionNotFoundError as error:
+            # Only `--rev` ends a pass so: without it the pass goes on at the enforced revision.
+            raise RevisionNotFoundError(*(self._not_there(item) for item in error.diagnostics)) from error
+
+    def _consult(self) -> Consulted:
         settings = self.settings
         if settings.rev is not None and (wanted := self._known(settings.rev)) is not None:
             report = self._report(SourceStatus.NOT_ASKED)
@@ -94,6 +101,17 @@ class Source:
             known = self.mirror.ask(self.settings.repo, rev, timeout=self.settings.source_timeout)
             self._fetch(known)
         return known
+
+    def _not_there(self, found: Diagnostic) -> Diagnostic:
+        """Return what `--rev` came to: nothing is wrong with the branch, and nothing was done."""
+        enforced = self.pointer.enforced
+        stays = f" The host stays at {enforced.revision.short}." if enforced else ""
+        if found.code not in {"ref-gone", "revision-missing"}:
+            return evolve(found, detail=f"{found.detail}{stays}")
+        hint = f"correct --rev, or leave it out to follow {self.settings.ref}"
+        if self.settings.is_offline:
+            hint += "; without --offline the source is asked for it"
+        return evolve(found, detail=f"{found.detail}{stays}", hint=hint)
 
     def _fetch(self, revision: Revision) -> None:
         if not self.mirror.is_sound([revision]):
@@ -177,6 +195,14 @@ class Source:
         enforced = self.pointer.enforced
         now = f" Still enforced: {enforced.revision.short}." if enforced else " Nothing is enforced."
         return Diagnostic(code=code, summary="The revision is refused.", detail=f"{revision}: {detail}{now}", hint=hint)
+
+
+def tolerated(consulted: Consulted) -> Consulted:
+    """Return what the source gave with the evidence against it as warnings: `plan --untrusted` asked for it anyway."""
+    evidence = tuple(
+        evolve(item, severity=Severity.WARNING, summary="A pass refuses this revision.") for item in consulted.evidence
+    )
+    return evolve(consulted, evidence=evidence, report=evolve(consulted.report, diagnostics=evidence))
 
 
 def foreign(theirs: str, ours: str) -> str:

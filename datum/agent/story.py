@@ -1,6 +1,6 @@
 """What a pass gathers stage by stage, and how its report and the word on its trail are read from that. Pure."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from attrs import define, field
 
@@ -15,7 +15,7 @@ from datum.model.outcome import PassEnd, PassFacts, exit_code, pass_outcome
 from datum.model.plan import OrphanState, Plan, VerdictKind
 from datum.model.pointer import Pointer, SettleInput
 from datum.model.report import PassReport, SourceReport
-from datum.model.result import ActionResult, FailureCause
+from datum.model.result import ActionResult, FailureCause, Outcome
 from datum.model.revision import Revision
 from datum.planner.inputs import Declaration, Unresolved
 from datum.report.build import count_outcomes, left_over, report_resources
@@ -51,6 +51,8 @@ class Story:
     diagnostics: list[Diagnostic] = field(factory=list)
     stages: dict[str, float] = field(factory=dict)
     is_trail_cut: bool = False
+    # `--expect` named another plan, so that nothing was done.
+    is_other_plan: bool = False
 
 
 def tell(story: Story, store: PointerStore, ports: Ports, *, host: HostName, duration: float) -> PassReport:
@@ -77,7 +79,7 @@ def tell(story: Story, store: PointerStore, ports: Ports, *, host: HostName, dur
         plan_id=plan.plan_id if plan else "",
         pointer_before=store.before,
         pointer_after=store.now,
-        counts=count_outcomes(plan, story.results) if plan else {},
+        counts=_counts(story, plan) if plan else {},
         resources=report_resources(plan, story.results) if plan else (),
         orphans=plan.orphans if plan else (),
         left_over=left_over(plan, story.closing, story.results) if plan and story.closing else (),
@@ -86,6 +88,14 @@ def tell(story: Story, store: PointerStore, ports: Ports, *, host: HostName, dur
         stages=story.stages,
         is_trail_cut=story.is_trail_cut,
     )
+
+
+def _counts(story: Story, plan: Plan) -> Mapping[Outcome, int]:
+    """Return the sums; where nothing was done only of what is as it should be, or no longer declared."""
+    counts = count_outcomes(plan, story.results)
+    if story.is_other_plan:
+        return {outcome: count for outcome, count in counts.items() if outcome in {Outcome.IN_SYNC, Outcome.ORPHAN}}
+    return counts
 
 
 def has_breach(plan: Plan, results: tuple[ActionResult, ...]) -> bool:

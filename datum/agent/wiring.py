@@ -7,7 +7,7 @@ from typing import BinaryIO
 
 from attrs import frozen
 
-from datum.agent.hints import init_line, led_to
+from datum.agent.hints import completed, init_line
 from datum.agent.one_pass import Hosts
 from datum.agent.settings import DEFAULT_REF, Settings
 from datum.agent.story import PointerStore
@@ -124,7 +124,7 @@ def load_pointer(settings: Settings) -> Pointer:
         )
     if settings.is_running_system:
         pointer = unseal(pointer, settings.host)
-    with led_to(settings.where):
+    with completed(enrol_line(settings)):
         check_binding(pointer, None, settings.host)
     return pointer
 
@@ -135,7 +135,7 @@ def own_pointer(settings: Settings) -> Pointer | None:
     Raises:
         StateError: it is there and cannot be used.
     """
-    with led_to(settings.where):
+    with completed(enrol_line(settings)):
         return read_pointer(settings.pointer_path)
 
 

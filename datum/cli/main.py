@@ -6,14 +6,19 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from datum.agent.settings import Options
 from datum.cli.streams import LostResultError, secure
 from datum.diagnostics import Diagnostic
 from datum.errors import SIGNAL_BASE, DatumError, ExitCode
 
+if TYPE_CHECKING:
+    from typer.exceptions import TyperException
+
 _WITH_ROOT: Final = 3
+# What checks the options begins its words with.
+_LIBRARY: Final = "Value error, "
 BUG: Final = "This is a bug in datum. Please report it with the lines above."
 
 
@@ -73,15 +78,27 @@ def _run(words: Sequence[str]) -> int:
     try:
         answer = app(args=words, prog_name="datum", standalone_mode=False)
     except TyperException as error:
-        from datum.cli.views.paper import clean
-
-        message = error.format_message() if hasattr(error, "format_message") else str(error)
-        sys.stderr.write(f"datum: {clean(message)}\nTry 'datum --help'.\n")
-        return ExitCode.USAGE
+        return _explain(error, words)
     except SystemExit as error:
         # Typer's own answer to a closed pipe, with a code that would say that something is left.
         raise BrokenPipeError from error
     return int(answer) if isinstance(answer, int) else ExitCode.OK
+
+
+def _explain(error: "TyperException", words: Sequence[str]) -> int:
+    """Say on stderr what is wrong with the command line: the help where nothing was asked for."""
+    from datum.cli.views.paper import clean
+
+    message = error.format_message()
+    if not words:
+        sys.stderr.writelines(f"{clean(line)}\n" for line in message.splitlines())
+        return ExitCode.USAGE
+    from datum.cli.app import app
+
+    names = {command.callback.__name__ for command in app.registered_commands if command.callback is not None}
+    command = f"datum {words[0]}" if words[0] in names else "datum"
+    sys.stderr.write(f"datum: {clean(message.replace(_LIBRARY, ''))}\nTry '{command} --help'.\n")
+    return ExitCode.USAGE
 
 
 def _refuse(error: DatumError, *, is_json: bool) -> int:

@@ -17,6 +17,7 @@ SUMMARIES: Final = MappingProxyType(
         "agent-out-of-range": "The fleet wants another agent.",
         "ambiguous-scalar": "YAML readers disagree about a value without quotes.",
         "bad-host-name": "A file name is no host name.",
+        "bad-host-path": "The name is no path on a host.",
         "bad-pattern": "A pattern cannot be used.",
         "bad-path": "A path does not name a file of the repository.",
         "bad-resource-id": "A resource is not written type:name.",

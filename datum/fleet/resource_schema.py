@@ -122,11 +122,17 @@ class ResourceTypes:
             return None, problem("bad-resource-id", location, f"{error}.")
         schema = self.get(resource.type)
         if schema is None:
-            detail = f"'{resource.type}' is no resource type; there are {listing(self.providers)}."
+            detail = f"'{resource.type}' is no resource type; {_known(self.providers)}."
             hint = suggestion(resource.type, self.providers)
             return None, problem("unknown-resource-type", location, detail, hint=hint, resource=text)
         normal, wrong = schema.normal_name(resource.name, location)
         return (ResourceId(resource.type, normal) if wrong else resource), wrong
+
+
+def _known(providers: Mapping[str, AnyProvider]) -> str:
+    if not providers:
+        return "there is none"
+    return f"{'there is only' if len(providers) == 1 else 'there are'} {listing(providers)}"
 
 
 def expected(types: tuple[str, ...]) -> str:

@@ -68,7 +68,10 @@ def build_graph(manifest: EffectiveManifest, providers: Mapping[str, AnyProvider
         dependencies=ordering.dependencies,
         order=ordering.order,
         dropped=ordering.dropped,
-        requires={source: tuple(sorted(set(targets))) for source, targets in requires.items()},
+        requires={
+            source: tuple(sorted(set(targets))) if len(targets) > 1 else tuple(targets)
+            for source, targets in requires.items()
+        },
         holders=holders,
     )
 
@@ -78,7 +81,7 @@ def _parse(
 ) -> dict[ResourceId, Node]:
     """Let each type read its resources, in the order of their ids; what it cannot mean is added to `diagnostics`."""
     nodes: dict[ResourceId, Node] = {}
-    for resource in sorted(resources, key=lambda resource: resource.id):
+    for resource in sorted(resources, key=lambda resource: (resource.id.type, resource.id.name)):
         provider = providers[resource.id.type]
         attributes = resource.attributes
         if resource.unmanaged:

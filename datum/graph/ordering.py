@@ -7,6 +7,8 @@ observing thousands of files, is asked where a graph has to be looked at: for kn
 
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
+from operator import attrgetter
+from typing import Final
 
 from attrs import frozen
 
@@ -25,6 +27,9 @@ class Ordering:
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
+_BY_KEY: Final = attrgetter("sort_key")
+
+
 def order_nodes(nodes: Mapping[ResourceId, Node], dependencies: Iterable[Dependency]) -> Ordering:
     """Order all nodes so that each stands after what it depends on; ties are broken by id.
 
@@ -33,7 +38,7 @@ def order_nodes(nodes: Mapping[ResourceId, Node], dependencies: Iterable[Depende
     """
     held: list[Dependency] = []
     soft: list[Dependency] = []
-    for dependency in sorted(set(dependencies)):
+    for dependency in sorted(set(dependencies), key=_BY_KEY):
         (soft if dependency.soft else held).append(dependency)
     order = first_by_id(nodes, held)
     if order is None:
@@ -45,7 +50,7 @@ def order_nodes(nodes: Mapping[ResourceId, Node], dependencies: Iterable[Depende
         from datum.graph.knots import split_soft
 
         kept, dropped = split_soft(nodes, held, soft)
-        held = sorted([*held, *kept])
+        held = sorted([*held, *kept], key=_BY_KEY)
         order = first_by_id(nodes, held) or ()
     return Ordering(tuple(order), tuple(held), tuple(dropped))
 

@@ -7,7 +7,6 @@ from changing the host by the way; it is no security boundary, since a check tha
 import contextlib
 import errno
 import os
-import shlex
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -18,7 +17,7 @@ from attrs import frozen
 from datum.host import namespaces
 from datum.host.child import Ended, PreparationError, run_prepared
 from datum.host.mounts import MountTable
-from datum.host.program import how_it_ended, not_started
+from datum.host.program import check_not_run, how_it_ended, not_started, quoted
 from datum.provider.host import Command
 from datum.provider.paths import is_below, parents
 
@@ -70,6 +69,9 @@ def check_candidate(request: CandidateCheck) -> CheckOutcome:
 
     It has no network and sees every file system read-only, but for throw-away copies of /run, /tmp and /var, and of the
     directory that a new file goes to. An ordinary user stands as root there, and owns the candidate.
+
+    Raises:
+        HostError: the program could not be started.
     """
     argv = tuple(part.replace("{path}", request.path) for part in request.argv)
     command = Command(argv, request.timeout)
@@ -78,16 +80,16 @@ def check_candidate(request: CandidateCheck) -> CheckOutcome:
     except PreparationError as error:
         return CheckOutcome(passed=False, output="", reason_unavailable=error.reason)
     except (OSError, ValueError) as error:
-        return CheckOutcome(passed=False, output=not_started(command, error).detail)
+        raise check_not_run(request.path, not_started(command, error)) from error
     return CheckOutcome(passed=ended.exit_code == 0 and not ended.is_late, output=_output(command, ended))
 
 
 def _output(command: Command, ended: Ended) -> str:
     parts = [part.decode("utf-8", "replace").strip() for part in (ended.stdout, ended.stderr)]
     if ended.is_late:
-        parts.append(f"'{shlex.join(command.argv)}' ran longer than {command.timeout:g} s and was killed.")
+        parts.append(f"{quoted(command.argv)} ran longer than {command.timeout:g} s and was killed.")
     elif ended.exit_code:
-        parts.append(f"'{shlex.join(command.argv)}' {how_it_ended(ended.exit_code)}.")
+        parts.append(f"{quoted(command.argv)} {how_it_ended(ended.exit_code)}.")
     text = "\n".join(part for part in parts if part)
     return text if len(text) <= OUTPUT_LIMIT else f"…{text[-OUTPUT_LIMIT:]}"
 

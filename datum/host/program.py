@@ -9,6 +9,7 @@ import logging
 import os
 import shlex
 import signal
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -36,7 +37,7 @@ def run_program(command: Command, *, root: str = "/", read_only: bool = False) -
         HostError: root or directory cannot be entered; it could not be started, ran too long, or ended with an exit
             code that is no success.
     """
-    line = shlex.join(command.argv)
+    line = quoted(command.argv)
     _log.debug("run %s", line)
     try:
         ended = _run(command, root, read_only=read_only)
@@ -44,13 +45,13 @@ def run_program(command: Command, *, root: str = "/", read_only: bool = False) -
         raise not_started(command, error) from error
     if ended.is_late:
         raise HostError(
-            f"'{line}' ran longer than {command.timeout:g} s and was killed.{last_lines(ended)}",
+            f"{line} ran longer than {command.timeout:g} s and was killed.{last_lines(ended)}",
             code="program-deadline",
             cause=Cause.DEADLINE,
             failure=FailureCause.DEADLINE,
         )
     if ended.exit_code not in command.success:
-        raise HostError(f"'{line}' {how_it_ended(ended.exit_code)}.{last_lines(ended)}", code="program-failed")
+        raise HostError(f"{line} {how_it_ended(ended.exit_code)}.{last_lines(ended)}", code="program-failed")
     return CommandOutcome(ended.exit_code, ended.stdout, ended.stderr, ended.is_cut)
 
 
@@ -72,20 +73,37 @@ def _run(command: Command, root: str, *, read_only: bool) -> Ended:
     return run_prepared(command, prepare, is_root=True, kill_rest=read_only)
 
 
+def quoted(argv: Sequence[str]) -> str:
+    """Return a command line as a sentence holds it: in quotes, unless it has some of its own."""
+    line = shlex.join(argv)
+    return line if "'" in line else f"'{line}'"
+
+
+def check_not_run(path: str, error: HostError) -> HostError:
+    """Return the failure of a check that says nothing of the new file, since its program did not start."""
+    return HostError(
+        f"The check of '{path}' could not be run; the host is as it was. {error.detail}",
+        code="check-not-run",
+        cause=error.cause,
+        failure=error.failure,
+        hint=error.diagnostics[0].hint,
+    )
+
+
 def not_started(command: Command, error: OSError | ValueError) -> HostError:
     """Return the failure of a program that did not run."""
-    line = shlex.join(command.argv)
+    line = quoted(command.argv)
     if isinstance(error, FileNotFoundError):
         return HostError(
-            f"'{line}' cannot be run: {command.argv[0]} is not on this host, or the interpreter that it names.",
+            f"{line} cannot be run: {command.argv[0]} is not on this host, or the interpreter that it names.",
             code="program-missing",
             hint=f"install what brings {command.argv[0].rpartition('/')[2]}, or correct the path",
         )
     if not isinstance(error, OSError):
-        return HostError(f"'{line}' cannot be run: {error}.", code="program-refused")
+        return HostError(f"{line} cannot be run: {error}.", code="program-refused")
     found = host_error(error, "run", command.argv[0])
     return HostError(
-        f"'{line}' cannot be run: {error.strerror}.",
+        f"{line} cannot be run: {error.strerror}.",
         code="program-refused",
         cause=found.cause,
         failure=found.failure,

@@ -6,7 +6,6 @@ Every change walks anew, is refused where somebody else could turn the way, and 
 import contextlib
 import io
 import os
-import shlex
 import stat
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -222,20 +221,28 @@ class LocalWriter(LocalReader):
             HostError: it refused, or could not be run.
         """
         from datum.host.candidate import OUTPUT_LIMIT
-        from datum.host.program import run_program
+        from datum.host.program import check_not_run, run_program
 
         argv = tuple(part.replace("{path}", path) for part in wanted.validate)
         command = Command(argv, wanted.validate_timeout, success=_ANY_END)
-        outcome = run_program(command, root=self._root.path, read_only=True)
+        try:
+            outcome = run_program(command, root=self._root.path, read_only=True)
+        except HostError as error:
+            if error.diagnostics[0].code not in {"program-missing", "program-refused"}:
+                raise
+            raise check_not_run(path, error) from error
         if outcome.exit_code:
             said = (outcome.stdout + b"\n" + outcome.stderr).decode("utf-8", "replace").strip()
-            raise _check_failed(path, argv, said[-OUTPUT_LIMIT:])
+            raise _check_failed(path, wanted.validate, said[-OUTPUT_LIMIT:])
 
 
 def _check_failed(path: str, argv: tuple[str, ...], output: str) -> HostError:
+    from datum.host.program import quoted
+
+    line = quoted([part.replace("{path}", path) for part in argv])
     said = f"It said:\n{output}" if output else "It said nothing."
     return HostError(
-        f"'{shlex.join(argv)}' refuses the new '{path}'; the host is as it was. {said}",
+        f"{line} refuses the new '{path}'; the host is as it was. {said}",
         code="check-failed",
         failure=FailureCause.CHECK,
     )

@@ -275,6 +275,30 @@ def test_an_unobservable_resource_holds_every_removal(scene: Scene) -> None:
     assert scene.read(f"{DROP_IN}/a") is None
 
 
+def test_an_unreadable_file_holds_every_removal_until_it_can_be_read(user_scene: Scene) -> None:
+    """Nobody may read the bytes: that is not a difference, and what waits for a whole look waits on."""
+    scene = user_scene
+    first = scene.enrolled({**MOTD, A: {"content": "a\n"}})
+    second = scene.commit(MOTD)
+    motd = scene.at("/etc/motd")
+    motd.chmod(0)
+    before = motd.stat()
+    for _ in range(2):
+        ran = scene.apply(code=1)
+        assert "file:/etc/motd" in ran.out
+        assert scene.report["outcome"] == "incomplete"
+        assert scene.outcomes()["file:/etc/motd"] == "unobservable"
+        assert scene.read(f"{DROP_IN}/a") == "a\n"
+        assert scene.trail == [first, second]
+        now = motd.stat()
+        assert (now.st_ino, now.st_mode, now.st_mtime_ns) == (before.st_ino, before.st_mode, before.st_mtime_ns)
+    motd.chmod(0o644)
+    scene.apply()
+    assert scene.read(f"{DROP_IN}/a") is None
+    assert (scene.trail, scene.pointer["converged"]) == ([second], second)
+    assert orphans(scene) == {}
+
+
 def test_removals_come_after_creates_and_updates_in_reverse_order_of_the_old_graph(scene: Scene) -> None:
     b = f"file:{DROP_IN}/b"
     scene.enrolled({A: {"content": "a\n", "requires": [b]}, b: {"content": "b\n"}})

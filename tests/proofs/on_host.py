@@ -4,6 +4,7 @@ import json
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from tests.git_repository import GitRepository
@@ -31,12 +32,14 @@ class FleetOnHost:
         self.argv: Final = agent.argv
         self.env: Final = agent.env
 
-    def commit(self, resources: Resources, *, amend: bool = False) -> str:
-        """Declare these resources; return the commit id."""
+    def commit(
+        self, resources: Resources, *, files: Mapping[str, str | bytes] = MappingProxyType({}), amend: bool = False
+    ) -> str:
+        """Declare these resources, with files of the repository that they name; return the commit id."""
         if amend:
             self._repository.git("reset", "--quiet", "--hard", "HEAD~1")
         hosts = json.dumps({"resources": resources}, indent=1)
-        return self._repository.commit({"fleet.yaml": json.dumps(FLEET), f"hosts/{HOST}.yaml": hosts})
+        return self._repository.commit({"fleet.yaml": json.dumps(FLEET), f"hosts/{HOST}.yaml": hosts, **files})
 
     def datum(self, machine: Machine, *words: str, code: int | Collection[int] = 0) -> str:
         """Run a command and expect how it ends; return what it said, on stdout and stderr."""

@@ -1,14 +1,18 @@
-"""No process for each resource, and nothing fetched when nothing changed, counted by a tracer."""
+"""No process for each resource, nothing fetched and no source read when nothing changed."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from attrs import field, frozen
 
+from datum.repository.objects import ObjectReader
+from datum.repository.tree import GitTree
 from tests.harness.strace import Call, Strace
 from tests.passes.scene import Scene
-from tests.proofs.stage import command, environment, fast_folder
+from tests.proofs.stage import FLEET, HOST, command, environment, fast_folder
 
 FEW: Final = 10
 MANY: Final = 1000
@@ -68,3 +72,66 @@ def test_an_unchanged_poll_fetches_nothing(folder: Path) -> None:
         carried[count] = sum(int(call.result) for call in read)
     print(f"bytes that an unchanged poll carries: {carried}")
     assert 0 < carried[FEW] == carried[MANY] < MOST_BYTES
+
+
+@frozen
+class Reads:
+    """What a pass in this process read of its repository."""
+
+    # What was asked of a tree: paths, and object ids of sources.
+    asked: set[str] = field(factory=set)
+    # Ids of every object that was opened, whoever asked.
+    objects: set[str] = field(factory=set)
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self.asked.clear()
+        self.objects.clear()
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
+    found = Reads()
+
+    def spy(owner: type, name: str, seen: set[str]) -> None:
+        real = getattr(owner, name)
+
+        def reading(self: object, what: str) -> Any:
+            seen.add(what)
+            return real(self, what)
+
+        monkeypatch.setattr(owner, name, reading)
+
+    spy(GitTree, "read", found.asked)
+    spy(GitTree, "open_blob", found.asked)
+    spy(ObjectReader, "read", found.objects)
+    return found
+
+
+def test_a_pass_with_nothing_to_do_reads_no_source(folder: Path, reads: Reads) -> None:
+    """Equality is by the id of the blob; only what is to be written is read, and that of the drifted file alone."""
+    scene = Scene(folder)
+    names = [f"files/{number}" for number in range(FEW)]
+    resources = {f"file:/etc/app.d/{number}": {"source": name} for number, name in enumerate(names)}
+    scene.commit_files(
+        {
+            "fleet.yaml": json.dumps(FLEET),
+            f"hosts/{HOST}.yaml": json.dumps({"resources": resources}),
+            **{name: f"{name}\n" for name in names},
+        }
+    )
+    blobs = {scene.repository.git("rev-parse", f"HEAD:{name}"): name for name in names}
+    assert scene.init().code == 0
+    scene.apply()
+    assert blobs.keys() <= reads.objects
+    reads.clear()
+    assert "nothing to do" in scene.apply().out
+    assert f"hosts/{HOST}.yaml" in reads.asked, "the pass did read its manifests, and was seen to"
+    assert not reads.asked & {*names, *blobs}
+    assert not reads.objects & blobs.keys()
+    scene.write("/etc/app.d/3", "drift\n")
+    reads.clear()
+    scene.apply()
+    assert scene.read("/etc/app.d/3") == "files/3\n"
+    assert {blobs[found] for found in reads.objects & blobs.keys()} == {"files/3"}
+    assert {blobs.get(found, found) for found in reads.asked & {*names, *blobs}} == {"files/3"}

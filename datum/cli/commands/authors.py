@@ -61,8 +61,9 @@ def why(
     """
     from datum.cli.views import manifests
 
-    manifest = authoring.render(authoring.open_fleet(fleet, rev), host, make_ports())
-    manifests.show_why(authoring.why(manifest, question), is_json=json)
+    ports = make_ports()
+    manifest = authoring.render(authoring.open_fleet(fleet, rev), host, ports)
+    manifests.show_why(authoring.why(manifest, question, ports.providers), is_json=json)
     return 0
 
 
@@ -85,6 +86,6 @@ def graph(
     tree, ports = authoring.open_fleet(fleet, rev), make_ports()
     made = authoring.sample_graph(authoring.render(tree, host, ports), tree, ports)
     if resource:
-        made = authoring.pick(made, resource)
+        made = authoring.pick(made, resource, ports.providers)
     graphs.show(made, is_dot=form is GraphFormat.DOT, is_json=json)
     return 0

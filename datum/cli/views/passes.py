@@ -56,6 +56,9 @@ def write_pass(paper: Paper, report: Mapping[str, Any]) -> None:
             paper.line("      changed after its own action, perhaps by ", ", ".join(item["suspects"]))
     style = "green" if outcome in _GOOD else "bold red"
     sums = count_words(report["counts"])
+    if any(item["code"] == "another-plan" for item in report["diagnostics"]):
+        paper.line(("Nothing was done: another plan", style), f"; {sums}." if sums else ".")
+        return
     paper.line((outcome.replace("_", " ").capitalize(), style), f": {sums}." if sums else ".")
     if report["is_trail_cut"]:
         paper.line(("The trail of revisions grew too long; its oldest entry was dropped.", "yellow"))

@@ -1,5 +1,6 @@
 """What a declaration of a file means, in normal form. Pure."""
 
+import posixpath
 import re
 from collections.abc import Mapping
 from typing import Final
@@ -59,17 +60,29 @@ def normal_name(name: str) -> str:
     try:
         path = normal_path(name)
     except (ValueError, UnicodeEncodeError) as error:
-        raise DesiredError("", f"{error}.", code="bad-path") from error
+        raise DesiredError("", f"{error}.", hint=_spelling(name), code="bad-host-path") from error
     if path == "/":
-        raise DesiredError("", "'/' is the root directory, no file.", code="bad-path")
+        raise DesiredError("", "'/' is the root directory, no file.", code="bad-host-path")
     if path.endswith(RESIDUE_SUFFIX):
         raise DesiredError(
             "",
             f"names that end in {RESIDUE_SUFFIX} are those of files that the agent is writing.",
             hint="choose another name",
-            code="bad-path",
+            code="bad-host-path",
         )
     return path
+
+
+def _spelling(name: str) -> str:
+    """Return the hint with the path that a relative one, or one with `..`, seems to mean; empty where there is none."""
+    if name.startswith("~"):
+        # A shell's home directory: whose is not known.
+        return ""
+    try:
+        meant = normal_path("/" + posixpath.normpath("/" + name).lstrip("/"))
+    except (ValueError, UnicodeEncodeError):
+        return ""
+    return "" if meant == "/" else f"Write file:{meant}"
 
 
 def parse_file(name: str, attributes: Mapping[str, AttributeValue]) -> DesiredFile:

@@ -31,7 +31,27 @@ def test_names_have_one_normal_form(spelling: str, normal: str) -> None:
 def test_names_that_are_no_path_of_a_file_are_refused(name: str) -> None:
     with pytest.raises(DesiredError) as caught:
         normal_name(name)
-    assert (caught.value.attribute, caught.value.code) == ("", "bad-path")
+    assert (caught.value.attribute, caught.value.code) == ("", "bad-host-path")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("etc/motd", "Write file:/etc/motd"),
+        ("./etc//motd", "Write file:/etc/motd"),
+        ("/etc/../motd", "Write file:/motd"),
+        ("//etc/../motd", "Write file:/motd"),
+        ("../..", ""),
+        ("", ""),
+        ("~/motd", ""),
+        ("etc/a\0b", ""),
+        ("etc/\ud800", ""),
+    ],
+)
+def test_a_path_that_is_none_comes_with_the_one_it_means(name: str, hint: str) -> None:
+    with pytest.raises(DesiredError) as caught:
+        normal_name(name)
+    assert caught.value.hint == hint
 
 
 def test_everything_is_read() -> None:

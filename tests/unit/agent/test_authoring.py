@@ -75,13 +75,29 @@ def test_the_only_host_needs_no_name() -> None:
     """Where there are two, both are named."""
     assert host_name("", TREE) == HostName("web1")
     assert host_name("web9", TWO) == HostName("web9")
-    for text in ("", "Web 1"):
-        with pytest.raises(UsageError) as caught:
-            host_name(text, TWO)
-        assert "Host files of this fleet: db1, web1." in caught.value.diagnostics[0].detail
     with pytest.raises(UsageError) as caught:
-        host_name("", MemoryTree({"fleet.yaml": HEAD}))
-    assert "none" in caught.value.diagnostics[0].detail
+        host_name("Web 1", TWO)
+    assert caught.value.diagnostics[0].code == "bad-host-name"
+    assert "This fleet has db1, web1." in caught.value.diagnostics[0].detail
+
+
+@pytest.mark.parametrize(
+    ("hosts", "words"),
+    [
+        ((), "This fleet has no host."),
+        (("db1", "web1"), "This fleet has db1, web1."),
+        (
+            tuple(f"h{number:02}" for number in range(12)),
+            "This fleet has h00, h01, h02, h03, h04, h05, h06, h07, h08, h09 and 2 more.",
+        ),
+    ],
+)
+def test_one_of_several_hosts_is_asked_for(hosts: tuple[str, ...], words: str) -> None:
+    """With those that there are."""
+    with pytest.raises(UsageError) as caught:
+        host_name("", MemoryTree({"fleet.yaml": HEAD, **{f"hosts/{name}.yaml": "" for name in hosts}}))
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.summary, found.detail) == ("which-host", "Which host?", words)
 
 
 def test_graph_is_that_of_the_sample_machine() -> None:
@@ -93,18 +109,19 @@ def test_graph_is_that_of_the_sample_machine() -> None:
 def test_part_of_a_graph_around_one_resource() -> None:
     """What it depends on and what depends on it, through others; nothing else."""
     graph = sample_graph(render(TREE, "", PORTS), TREE, PORTS)
-    part = pick(graph, "file:/etc/b")
+    part = pick(graph, "file:/etc//b", PORTS.providers)
     assert [str(origin) for origin in part.order] == ["file:/etc/a.conf", "file:/etc/b", "file:/etc/c"]
     assert set(part.nodes) == set(part.order)
     assert len(part.dependencies) == 2
-    assert [str(origin) for origin in pick(graph, "file:/etc/d").order] == ["file:/etc/d"]
+    assert [str(origin) for origin in pick(graph, "file:/etc/d", PORTS.providers).order] == ["file:/etc/d"]
 
 
 @pytest.mark.parametrize(("wanted", "near"), [("file:/etc/bb", "did you mean file:/etc/b"), ("user:x", "datum render")])
 def test_resource_that_is_not_declared(wanted: str, near: str) -> None:
     """With what is near, in `graph` as in `why`."""
     manifest = render(TREE, "", PORTS)
-    for ask in (lambda: pick(sample_graph(manifest, TREE, PORTS), wanted), lambda: why(manifest, wanted)):
+    graph, providers = sample_graph(manifest, TREE, PORTS), PORTS.providers
+    for ask in (lambda: pick(graph, wanted, providers), lambda: why(manifest, wanted, providers)):
         with pytest.raises(UsageError) as caught:
             ask()
         (found,) = caught.value.diagnostics
@@ -115,9 +132,9 @@ def test_resource_that_is_not_declared(wanted: str, near: str) -> None:
 def test_why_of_a_resource_and_of_a_field() -> None:
     """A name may hold dots: the longest that is declared wins."""
     manifest = render(TREE, "web1", PORTS)
-    assert list(why(manifest, "file:/etc/a.conf").origins) == ["content", "mode"]
-    assert list(why(manifest, "file:/etc/a.conf.mode").origins) == ["mode"]
-    answer = why(manifest, "file:/etc/d")
+    assert list(why(manifest, "file:/etc/a.conf", PORTS.providers).origins) == ["content", "mode"]
+    assert list(why(manifest, "file:/etc/a.conf.mode", PORTS.providers).origins) == ["mode"]
+    answer = why(manifest, "file:/etc/d", PORTS.providers)
     assert answer.resource.id == rid("file:/etc/d")
     assert answer.origins["mode"].winner.layer.startswith("base")
 
@@ -125,7 +142,22 @@ def test_why_of_a_resource_and_of_a_field() -> None:
 def test_why_of_a_field_that_nobody_said() -> None:
     """With those that somebody did."""
     with pytest.raises(UsageError) as caught:
-        why(render(TREE, "web1", PORTS), "file:/etc/a.conf.owner")
+        why(render(TREE, "web1", PORTS), "file:/etc/a.conf.owner", PORTS.providers)
     (found,) = caught.value.diagnostics
     assert (found.code, found.resource) == ("no-such-field", "file:/etc/a.conf")
     assert "content, mode" in found.detail
+
+
+@pytest.mark.parametrize("spelling", ["file:/etc//a.conf", "file:/etc/./a.conf", "file:/etc//a.conf.mode"])
+def test_why_understands_other_spellings(spelling: str) -> None:
+    """The type says which name is meant."""
+    answer = why(render(TREE, "web1", PORTS), spelling, PORTS.providers)
+    assert answer.resource.id == rid("file:/etc/a.conf")
+
+
+def test_why_of_a_name_that_is_none() -> None:
+    """With the right spelling."""
+    with pytest.raises(UsageError) as caught:
+        why(render(TREE, "web1", PORTS), "file:etc/a.conf", PORTS.providers)
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.hint) == ("bad-host-path", "Write file:/etc/a.conf")

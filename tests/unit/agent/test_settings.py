@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from datum.agent.settings import CONFIG_PATH, Options, Settings, below, config_path, read_settings, root_of
+from datum.agent.places import below
+from datum.agent.settings import CONFIG_PATH, Options, Settings, config_path, read_settings, root_of
 from datum.diagnostics import Diagnostic
 from datum.errors import DatumError, ExitCode, SettingsError, UsageError
 from datum.model.identity import HostName
@@ -54,6 +55,7 @@ def test_defaults(root: Path) -> None:
         config=root / "etc/datum/agent.yaml",
         state_dir=root / "var/lib/datum",
         reports_dir=root / "var/log/datum/reports",
+        where=f" --root {root}",
     )
     assert not settings.is_running_system
     assert settings.pointer_path == root / "var/lib/datum/pointer.json"
@@ -183,9 +185,20 @@ def test_a_policy_that_cannot_be_kept_is_refused(root: Path, policy: str) -> Non
     assert "this version verifies no signatures" in found.detail
 
 
-@pytest.mark.parametrize(
-    "repo", ["relative/path", "https://user:word@example.org/x", "git@example.org:x", "file://h/x"]
-)
+def test_a_relative_remote_is_one_of_the_command_line_only(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There it is seen from the working directory, and `..` from where a link leads; an agent is started anywhere."""
+    write(root, "host: web1\nrepo: relative/path\n")
+    (found,) = findings(root)
+    assert (found.code, found.location is not None) == ("remote-relative", True)
+    (root / "link").symlink_to("etc/datum")
+    monkeypatch.chdir(root)
+    assert read(root, repo="relative/path").repo == f"{root}/relative/path"
+    assert read(root, repo="./link").repo == f"{root}/link"
+    assert read(root, repo="link/../x").repo == f"{root.resolve()}/etc/x"
+    assert read(root, repo="./a:b").repo == f"{root}/a:b"
+
+
+@pytest.mark.parametrize("repo", ["https://user:word@example.org/x", "git@example.org:x", "file://h/x"])
 def test_a_remote_that_cannot_be_used_has_its_place(root: Path, repo: str) -> None:
     """In the file with its place; as an option without one; never with credentials."""
     write(root, f"host: web1\nrepo: {repo}\n")

@@ -107,9 +107,13 @@ def test_offline_does_not_ask(scene: Scene) -> None:
 
 @pytest.mark.parametrize("options", [("--rev", "0" * 40), ("--rev", "nowhere"), ("--rev", "nowhere", "--offline")])
 def test_a_revision_that_cannot_be_had_ends_the_pass(scene: Scene, options: Sequence[str]) -> None:
-    """66: a person named it."""
+    """66: a person named it. The host stays where it is, and the branch is well."""
     ran = scene.run("apply", "--json", *options)
     assert ran.code == 66, ran
+    (found,) = ran.json["diagnostics"]
+    assert found["detail"].endswith(f"The host stays at {scene.pointer['accepted'].rpartition(':')[2][:12]}.")
+    assert found["hint"].startswith("correct --rev, or leave it out to follow main")
+    assert ("without --offline" in found["hint"]) == ("--offline" in options)
     assert scene.read("/etc/a") == "a\n"
 
 
@@ -144,6 +148,11 @@ def test_untrusted_plan_of_a_refused_revision(scene: Scene) -> None:
     assert scene.run("plan", "--json").json["resources"] == []
     shown = scene.run("plan", "--untrusted", "--json")
     assert [entry["id"] for entry in shown.json["resources"]] == ["file:/etc/a"]
+    assert shown.code == 0
+    assert {item["severity"] for item in shown.json["source"]["diagnostics"]} == {"warning"}
+    said = scene.run("plan", "--untrusted").err
+    assert "warning[foreign-fleet]" in said
+    assert "error[" not in said
 
 
 def test_first_contact_with_a_refused_revision_enforces_nothing(tmp_path: Path) -> None:

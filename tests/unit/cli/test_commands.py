@@ -121,10 +121,14 @@ def test_allowance_is_checked_before_anything_else(scene: Scene) -> None:
 
 
 def test_another_plan_than_the_expected_is_not_applied(scene: Scene) -> None:
-    """1, held, host untouched."""
+    """1, held, host untouched; sums of what was not done are no sums."""
     before = scene.host()
     ran = scene.run("apply", "--expect", "sha256:0", "--json")
     assert (ran.code, ran.json["outcome"]) == (1, "held")
+    assert set(ran.json["counts"]) <= {"in_sync", "orphan"}
+    shown = scene.run("apply", "--expect", "sha256:0")
+    assert "\nNothing was done: another plan; " in shown.out
+    assert "Held" not in shown.out
     assert scene.host() == before
 
 

@@ -52,26 +52,37 @@ def test_every_error_has_its_exit_code(
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("words", "command"),
     [
-        ["nonsense"],
-        ["apply", "--nonsense"],
-        ["apply", "extra"],
-        ["plan", "--rev"],
-        ["apply", "--wait", "soon"],
-        ["graph", "--format", "svg"],
-        ["why"],
-        ["\x1b[2J"],
+        (["nonsense"], "datum"),
+        (["apply", "--nonsense"], "datum apply"),
+        (["apply", "extra"], "datum apply"),
+        (["plan", "--rev"], "datum plan"),
+        (["apply", "--wait", "soon"], "datum apply"),
+        (["graph", "--format", "svg"], "datum graph"),
+        (["why"], "datum why"),
+        (["\x1b[2J"], "datum"),
     ],
 )
-def test_usage_errors_are_64(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """On stderr, with the way to help, and without what the terminal would obey."""
+def test_usage_errors_are_64(words: list[str], command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """On stderr, with the way to the command's help, in own words, and without what the terminal would obey."""
     assert main(words) == ExitCode.USAGE
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("datum: ")
-    assert shown.err.endswith("Try 'datum --help'.\n")
+    assert shown.err.endswith(f"\nTry '{command} --help'.\n")
+    assert "Value error" not in shown.err
     assert is_harmless(shown.err)
+
+
+def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    """In its lines; 64, for nothing was asked for."""
+    assert main([]) == ExitCode.USAGE
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("Usage: datum ")
+    assert "\\x0a" not in shown.err
+    assert len(shown.err.splitlines()) > 10
 
 
 @pytest.mark.parametrize("words", [["--help"], ["apply", "--help"], ["--version"]])

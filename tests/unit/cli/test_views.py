@@ -495,7 +495,7 @@ def test_status_before_enrolment(capsys: Captured, tmp_path: Path) -> None:
     """With the command that enrols."""
     assert status_lines(capsys, tmp_path) == [
         "web1 follows main of /srv/f.git",
-        "not enrolled; datum init enrols this host",
+        "not enrolled; datum init --repo /srv/f.git --host web1 --no-timer",
         "last pass   no report yet",
     ]
 

@@ -56,6 +56,13 @@ def test_unknown_type_has_a_suggestion_and_the_list() -> None:
     assert "strict, thing" in wrong.detail
 
 
+@pytest.mark.parametrize(("known", "words"), [((), "there is none."), (("thing",), "there is only thing.")])
+def test_unknown_type_where_few_are_known(known: tuple[str, ...], words: str) -> None:
+    _, wrong = ResourceTypes({name: PROVIDERS[name] for name in known}).identify("fish:a", _PLACE)
+    assert wrong is not None
+    assert wrong.detail == f"'fish' is no resource type; {words}"
+
+
 def test_another_spelling_gives_the_right_one() -> None:
     resource, wrong = ResourceTypes(PROVIDERS).identify("thing:A", _PLACE)
     assert resource == ResourceId("thing", "a")

@@ -9,6 +9,7 @@ import pytest
 from datum.host import candidate, namespaces
 from datum.host.candidate import CandidateCheck, CheckOutcome, check_candidate
 from datum.host.mounts import Mount, MountTable
+from datum.provider.host import HostError
 from tests.unit.host.in_child import NOBODY, in_child, names
 
 
@@ -79,13 +80,17 @@ def test_a_check_that_takes_too_long_fails(existing: Path) -> None:
     assert outcome.output.endswith("ran longer than 0.5 s and was killed.")
 
 
-def test_a_check_that_cannot_be_run_fails(existing: Path) -> None:
-    outcome = check_candidate(request(existing, "", argv=("/usr/sbin/no-such-check", "{path}")))
-    assert (outcome.passed, outcome.reason_unavailable) == (False, "")
-    assert (
-        f"'/usr/sbin/no-such-check {existing}' cannot be run: /usr/sbin/no-such-check is not on this host"
-        in outcome.output
+@pytest.mark.parametrize(("program", "why"), [("/no-such-check", "is not on this host"), ("/etc/passwd", "Permission")])
+def test_a_check_that_cannot_be_run_says_nothing_of_the_file(existing: Path, program: str, why: str) -> None:
+    with pytest.raises(HostError) as caught:
+        check_candidate(request(existing, "", argv=(program, "{path}", "a b")))
+    (found,) = caught.value.diagnostics
+    assert found.code == "check-not-run"
+    assert found.detail.startswith(
+        f"The check of '{existing}' could not be run; the host is as it was. {program} {existing} 'a b' cannot be run: "
     )
+    assert why in found.detail
+    assert ("install" in found.hint) == (program == "/no-such-check")
 
 
 def test_what_a_check_writes_is_bounded(existing: Path) -> None:

@@ -90,7 +90,7 @@ def test_afterwards_a_refused_file_is_taken_back(
     # Held open, its inode cannot be used again for the file that takes its place.
     with writing(shell_root) as writer, (etc / "old").open("rb"):
         for path in ("/etc/old", "/etc/new"):
-            with refused("program-missing" if "no-such" in argv[0] else "check-failed") as found:
+            with refused("check-not-run" if "no-such" in argv[0] else "check-failed") as found:
                 writer.write_file(path, wanted(b"bad\n", argv, mode="0644", uid=0, gid=0))
             assert argv is not GREP or "bad config" in found[0].detail
             assert (found[0].failure is FailureCause.CHECK) == (found[0].diagnostics[0].code == "check-failed")

@@ -89,7 +89,7 @@ def test_the_caller_says_which_exit_codes_are_success() -> None:
 def test_a_failure_shows_the_quoted_line_and_the_last_lines_of_stderr() -> None:
     with pytest.raises(HostError) as raised:
         run_program(sh("seq 1 9 >&2; exit 4"))
-    assert raised.value.detail == "'sh -c 'seq 1 9 >&2; exit 4'' ended with exit code 4. It wrote: 5\n6\n7\n8\n9"
+    assert raised.value.detail == "sh -c 'seq 1 9 >&2; exit 4' ended with exit code 4. It wrote: 5\n6\n7\n8\n9"
     assert raised.value.diagnostics[0].code == "program-failed"
 
 
