@@ -13,6 +13,7 @@ from datum.agent.places import absolute
 from datum.agent.ports import Ports
 from datum.diagnostics import Diagnostic, sorted_unique
 from datum.errors import FleetError, UsageError
+from datum.fleet.findings import problem
 from datum.fleet.late import SAMPLE_MACHINE, substitute
 from datum.fleet.resolve import check_fleet, list_hosts, resolve_manifest
 from datum.graph.build import build_graph
@@ -187,14 +188,7 @@ def _normal(text: str, providers: Mapping[str, AnyProvider]) -> str:
         return str(ResourceId(asked.type, providers[asked.type].normal_name(asked.name)))
     except DesiredError as error:
         # A spelling that is refused in a manifest too.
-        raise UsageError(
-            Diagnostic(
-                code=error.code,
-                summary="This is no name of a resource.",
-                detail=f"{text}: {error.detail}",
-                hint=error.hint,
-            )
-        ) from error
+        raise UsageError(problem(error.code, None, f"{text}: {error.detail}", hint=error.hint)) from error
     except (KeyError, ValueError):
         return text
 

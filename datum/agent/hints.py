@@ -11,7 +11,7 @@ from attrs import evolve
 from datum.diagnostics import Diagnostic
 from datum.errors import SettingsError, StateError
 
-_INIT: Final = re.compile(r"(?P<quote>^|`)datum init(?P<rename> --rename [^ `]+)?(?=`|$)")
+_INIT: Final = re.compile(r"(^|`)datum init( --rename [^ `]+)?(?=`|$)")
 
 
 def whereabouts(*, root: str, config: str | None, state_dir: str | None) -> str:
@@ -49,4 +49,5 @@ def completed(line: str) -> Iterator[None]:
 
 
 def _complete(item: Diagnostic, line: str) -> Diagnostic:
-    return evolve(item, hint=_INIT.sub(lambda found: f"{found['quote']}{line}{found['rename'] or ''}", item.hint))
+    options = line.removeprefix("datum init")
+    return evolve(item, hint=_INIT.sub(lambda found: f"{found[0]}{options}", item.hint))

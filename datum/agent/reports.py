@@ -118,7 +118,7 @@ def read_report(folder: Path, wanted: str) -> Mapping[str, JsonValue]:
                 code="no-such-report",
                 summary="There is no such report.",
                 detail=f"{what if wanted else f'No report lies in {folder}'}.",
-                hint="datum status names the newest; 'datum apply' writes one",
+                hint="datum status names the newest; each pass writes one",
             )
         )
     try:

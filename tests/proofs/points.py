@@ -136,6 +136,8 @@ def strike(stage: Stage, trace: Trace, point: Point, fault: str) -> Verdict:
         done = _strace(root, log, ["-y", "-s", "256", "-e", f"trace={point.name}", "-e", inject])
         struck = _struck(log)
         wrong = [*_judge_strike(point, struck), *_judge_end(done, fault), *_judge_host(stage, root)]
+        if fault != KILL and done.returncode == 0:
+            wrong += _judge_success(stage, root, done.stderr)
         versions = trace.pointers if fault == KILL else trace.pointers_of_failed
         wrong += _judge_pointer(root, versions)
         achieved = sum(State.read(root / path) == state for path, state in stage.new.items())
@@ -197,6 +199,15 @@ def _judge_end(done: "subprocess.CompletedProcess[str]", fault: str) -> Iterator
         yield f"exit code {done.returncode}: {done.stderr[-300:]}"
     if done.returncode and not (done.stderr + done.stdout).strip():
         yield f"exit code {done.returncode} without a word"
+
+
+def _judge_success(stage: Stage, root: Path, words: str) -> Iterator[str]:
+    """A pass that says all went well did everything, and told it: in a report, or in short on stderr (design 1.5)."""
+    for path, new in stage.new.items():
+        if State.read(root / path) != new:
+            yield f"exit code 0, and /{path} is not as wanted"
+    if not any((root / REPORTS).glob("*.json")) and "in short:" not in words:
+        yield f"exit code 0, and neither a report nor a word of it: {words[-300:]}"
 
 
 def _judge_pointer(root: Path, versions: Iterable[bytes]) -> Iterator[str]:

@@ -38,16 +38,16 @@ def test_where_nothing_was_said_nothing_is_added() -> None:
 @pytest.mark.parametrize(
     ("hint", "expected"),
     [
-        ("datum init", "LINE"),
-        ("datum init --rename web1", "LINE --rename web1"),
-        ("if so, run `datum init --rename web1`; else not", "if so, run `LINE --rename web1`; else not"),
-        ("again with `datum init`; then", "again with `LINE`; then"),
+        ("datum init", "datum init X"),
+        ("datum init --rename web1", "datum init --rename web1 X"),
+        ("if so, run `datum init --rename web1`; else not", "if so, run `datum init --rename web1 X`; else not"),
+        ("again with `datum init`; then", "again with `datum init X`; then"),
         ("datum initially", "datum initially"),
         ("", ""),
     ],
 )
 def test_a_command_in_a_hint_is_completed(hint: str, expected: str) -> None:
-    with pytest.raises(StateError) as caught, completed("LINE"):
+    with pytest.raises(StateError) as caught, completed("datum init X"):
         raise StateError(Diagnostic(code="x", summary="X.", hint=hint))
     assert caught.value.diagnostics[0].hint == expected
 
