@@ -19,7 +19,7 @@ Root: TypeAlias = Annotated[
     typer.Option(metavar="DIR", help="Another root: an image, a chroot. Nothing outside of it is touched."),
 ]
 Offline: TypeAlias = Annotated[bool, typer.Option("--offline", help="Do not ask the source.")]
-Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON of a versioned schema.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print the result as JSON, with its schema_version.")]
 Wait: TypeAlias = Annotated[
     float | None, typer.Option(metavar="SECONDS", help="How long to wait for another pass (default: until it ends).")
 ]
