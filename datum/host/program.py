@@ -84,6 +84,7 @@ def check_not_run(path: str, error: HostError) -> HostError:
     return HostError(
         f"The check of '{path}' could not be run; the host is as it was. {error.detail}",
         code="check-not-run",
+        summary="A check could not be run.",
         cause=error.cause,
         failure=error.failure,
         hint=error.diagnostics[0].hint,

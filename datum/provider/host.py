@@ -32,6 +32,7 @@ class HostError(DatumError):
         failure: FailureCause = FailureCause.OTHER,
         hint: str = "",
         discounted: bool = False,
+        summary: str = "The host refused.",
     ) -> None:
         """Describe one failure.
 
@@ -42,8 +43,9 @@ class HostError(DatumError):
             failure: why, when this happened while applying.
             hint: what a person can do about it.
             discounted: see `Unobservable.discounted`.
+            summary: fixed text of the code.
         """
-        super().__init__(Diagnostic(code=code, summary="The host refused.", detail=detail, hint=hint))
+        super().__init__(Diagnostic(code=code, summary=summary, detail=detail, hint=hint))
         self.detail = detail
         self.cause = cause
         self.failure = failure

@@ -227,7 +227,7 @@ class _Work:
         except HostError as error:
             found = Diagnostic(
                 code=error.diagnostics[0].code,
-                summary="The host refused.",
+                summary=error.diagnostics[0].summary,
                 detail=error.detail,
                 hint=error.diagnostics[0].hint,
                 resource=str(action.resource),
