@@ -73,7 +73,8 @@ def _write_cfengine(place: Path, source: Path) -> None:
     policy.write_text(
         'body common control { bundlesequence => { "bench" }; }\n'
         'body copy_from same(from) { source => "$(from)"; compare => "digest"; copy_backup => "false"; }\n'
-        f'body perms plain {{ mode => "0644"; rxdirs => "false"; owners => {{ "{os.getuid()}" }}; groups => {{ "{os.getgid()}" }}; }}\n'
+        'body perms plain { mode => "0644"; rxdirs => "false"; '
+        f'owners => {{ "{os.getuid()}" }}; groups => {{ "{os.getgid()}" }}; }}\n'
         "bundle agent bench {\n  files:\n" + "\n".join(promises) + "\n}\n"
     )
     policy.chmod(0o600)

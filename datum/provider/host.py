@@ -23,7 +23,7 @@ class HostError(DatumError):
 
     exit_code: ClassVar[ExitCode] = ExitCode.SOFTWARE
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # named parts of one diagnostic, each with a default
         self,
         detail: str,
         *,
