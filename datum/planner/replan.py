@@ -74,6 +74,6 @@ def _compare(action: Action, step: Step, added: frozenset[Hazard]) -> Replan:
 def _changed(action: Action, what: str) -> Hold:
     return Hold(
         HoldReason.CHANGED_UNDER_US,
-        f"{action.resource} changed after it was planned: {what}.",
+        f"{action.resource} changed after it was planned: {what.removesuffix('.')}.",
         "the next pass plans it anew",
     )
