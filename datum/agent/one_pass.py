@@ -16,7 +16,7 @@ from datum.agent.ports import Ports
 from datum.agent.settings import Settings
 from datum.agent.source import Consulted, Source, tolerated
 from datum.agent.story import PointerStore, Story, has_breach, settle_input, tell
-from datum.diagnostics import Diagnostic
+from datum.diagnostics import Diagnostic, Severity
 from datum.errors import (
     DatumError,
     FleetError,
@@ -177,6 +177,8 @@ class OnePass:
             detailed=self._request.is_detailed,
         )
         story.source = evolve(story.source, status=choice.source)
+        if choice.withheld is not None and offered is not None:
+            story.diagnostics.append(_held_back(offered.revision, choice))
         if choice.source is SourceStatus.REFUSED:
             story.source = evolve(story.source, diagnostics=consulted.evidence)
         if choice.target is None:
@@ -360,3 +362,14 @@ class OnePass:
             yield
         finally:
             self._story.stages[name] = self._ports.monotonic() - begun
+
+
+def _held_back(offered: Revision, choice: TargetChoice) -> Diagnostic:
+    now = f"{choice.target.revision.short} stays enforced" if choice.target else "nothing is enforced"
+    return Diagnostic(
+        code="revision-held-back",
+        summary="A newer revision is held back.",
+        detail=f"{offered} is acceptable and is not enforced, because 'enforcement' says {choice.withheld}; {now}.",
+        hint="set 'enforcement: enforce' in the fleet, and in the configuration of the agent if it says otherwise",
+        severity=Severity.NOTE,
+    )

@@ -481,7 +481,10 @@ def test_a_pass_that_does_not_get_its_turn_in_time_ends_with_75(scene: Scene, od
     assert scene.read("/etc/slow") == "x\n"
 
 
-def test_a_signal_finishes_the_action_in_hand_and_ends_with_128_and_its_number(scene: Scene, odd_types: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_finishes_the_action_in_hand_and_ends_with_128_and_its_number(
+    scene: Scene, odd_types: Path, number: signal.Signals
+) -> None:
     scene.commit(
         {"slow:/etc/slow": {"content": "x\n"}, "file:/etc/z": {"content": "z\n", "requires": ["slow:/etc/slow"]}}
     )
@@ -491,14 +494,14 @@ def test_a_signal_finishes_the_action_in_hand_and_ends_with_128_and_its_number(s
         while not (odd_types / "begun").exists():
             assert process.poll() is None
             time.sleep(0.01)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(number)
         time.sleep(0.05)
         (odd_types / "go").touch()
         _, err = process.communicate(timeout=30)
-    assert process.returncode == 128 + signal.SIGTERM, err
+    assert process.returncode == 128 + number, err
     assert scene.read("/etc/slow") == "x\n"
     assert scene.read("/etc/z") is None
-    assert (scene.report["outcome"], scene.report["exit_code"]) == ("interrupted", 143)
+    assert (scene.report["outcome"], scene.report["exit_code"]) == ("interrupted", 128 + number)
     assert scene.outcomes()["slow:/etc/slow"] == "applied"
     assert scene.trail
     assert scene.pointer["converged"] is None
