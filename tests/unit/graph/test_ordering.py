@@ -70,3 +70,14 @@ def test_soft_edges_are_considered_in_their_order() -> None:
     assert found.dropped == (edge("c", "a", soft=True),)
     assert shown(found) == "cba"
     assert set(found.dependencies) == {edge("a", "b", soft=True), edge("b", "c", soft=True)}
+
+
+def test_a_long_cycle_has_a_short_sentence_and_every_edge_below() -> None:
+    """Thousands of edges stood in one line, and again below it."""
+    names = [f"n{number:03}" for number in range(40)]
+    nodes = nodes_of(*(declare(f"fake:{name}") for name in names))
+    circle = [edge(source, target) for source, target in zip(names, [*names[1:], names[0]], strict=True)]
+    (found,) = order_nodes(nodes, circle).diagnostics
+    assert "… 28 more …" in found.detail
+    assert found.detail.count("fake:n") == 24
+    assert len(found.related) == 40
