@@ -147,10 +147,10 @@ class OnePass:
     def _choose(self, consulted: Consulted) -> tuple[TargetChoice, Wanted | None]:
         """Choose the target and resolve it; `enforcement` is read from what the source offers (design 3.5)."""
         settings, pointer = self._settings, self._store.now
-        offered = consulted.offered
-        if offered is not None and self._request.is_untrusted and consulted.requested is None:
-            offered, consulted = evolve(offered, acceptable=True), tolerated(consulted)
+        if self._request.is_untrusted:
+            consulted = tolerated(consulted)
             self._story.source = consulted.report
+        offered = consulted.offered
         wanted: Wanted | None = None
         enforcement = settings.enforcement
         if offered is not None and offered.acceptable:

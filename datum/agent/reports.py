@@ -19,6 +19,7 @@ from datum.model.json import JsonValue, thaw
 from datum.model.report import PassReport
 from datum.model.result import PassOutcome
 from datum.report.as_json import report_to_json
+from datum.state.folders import sync_folder
 
 QUIET_KEPT: Final = 20
 """Reports of passes with nothing to do that are kept."""
@@ -69,6 +70,7 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
             stream.flush()
             os.fsync(stream.fileno())
         temporary.replace(path)
+        sync_folder(folder)
     except OSError as error:
         complain(f"the report cannot be written below {folder} ({error.strerror}); in short: {shorten(report)}")
         return None

@@ -198,11 +198,20 @@ class Source:
 
 
 def tolerated(consulted: Consulted) -> Consulted:
-    """Return what the source gave with the evidence against it as warnings: `plan --untrusted` asked for it anyway."""
+    """Return what was found as if it were acceptable, the evidence as warnings: `plan --untrusted` asked for it."""
     evidence = tuple(
         evolve(item, severity=Severity.WARNING, summary="A pass refuses this revision.") for item in consulted.evidence
     )
-    return evolve(consulted, evidence=evidence, report=evolve(consulted.report, diagnostics=evidence))
+    offered, requested = (
+        None if one is None else evolve(one, acceptable=True) for one in (consulted.offered, consulted.requested)
+    )
+    status = consulted.report.status
+    report = evolve(
+        consulted.report,
+        diagnostics=evidence,
+        status=SourceStatus.OK if status is SourceStatus.REFUSED else status,
+    )
+    return evolve(consulted, offered=offered, requested=requested, evidence=evidence, report=report)
 
 
 def foreign(theirs: str, ours: str) -> str:

@@ -21,6 +21,7 @@ from datum.model.identity import HostName
 from datum.model.json import JsonValue
 from datum.model.pointer import Pointer, TrailEntry
 from datum.model.revision import Revision
+from datum.state.folders import sync_folder
 
 FORMAT: Final = 1
 """Version of the file's form that this datum writes, and the only one it reads."""
@@ -359,15 +360,7 @@ def _replace(path: Path, data: bytes) -> None:
         with suppress(OSError):
             temporary.unlink()
         raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_folder(path.parent)
 
 
 def _remove_leftovers(path: Path) -> None:

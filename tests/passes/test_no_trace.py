@@ -65,6 +65,8 @@ def test_plan_of_a_refused_revision_needs_untrusted_and_leaves_no_trace_either(s
     ran = scene.run("plan", "--untrusted", "--json")
     assert ran.code == 0, ran
     assert rewritten in ran.json["revision"]
+    named = scene.run("plan", "--untrusted", "--rev", rewritten, "--json")
+    assert (named.code, named.json["plan_id"]) == (0, ran.json["plan_id"])
     assert scene.everything() == before
     assert scene.pointer["accepted"] == head
 

@@ -53,6 +53,14 @@ def test_bytes_are_synced_before_they_get_the_name_and_the_folder_right_after(ca
         assert re.match(r"\d+<[^>]*/(etc|datum)>$", after.arguments), after.arguments
 
 
+def test_a_report_survives_a_power_cut_once_it_is_named(calls: list[Call]) -> None:
+    """Its bytes are synced before it has its name, and its folder after."""
+    (place,) = [n for n, call in enumerate(calls) if call.name.startswith("rename") and "/reports/" in call.arguments]
+    assert "fsync" in [call.name for call in calls[max(0, place - 3) : place]]
+    assert calls[place + 1].name == "fsync"
+    assert "/reports>" in calls[place + 1].arguments
+
+
 def test_a_removal_is_synced(calls: list[Call]) -> None:
     place = next(n for n, call in enumerate(calls) if call.name.startswith("unlink") and '"removed"' in call.arguments)
     assert calls[place + 1].name == "fsync"
