@@ -11,14 +11,14 @@ from attrs import evolve, frozen
 from datum.agent.one_pass import OnePass, PassResult, Request
 from datum.agent.ports import Ports
 from datum.agent.record import damaged, record_plan, replay_plan
-from datum.agent.reports import list_reports, read_report, write_report
+from datum.agent.reports import read_report, write_report
 from datum.agent.settings import Options, Settings, read_settings
 from datum.agent.story import PointerStore
 from datum.agent.wiring import lasting_store, load_pointer, open_hosts, own_pointer, require_rights
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, StateError, UsageError
 from datum.model.json import JsonObject, JsonValue
-from datum.model.plan import Orphan, OrphanState, Plan
+from datum.model.plan import Action, Orphan, OrphanState, Plan
 from datum.model.pointer import Pointer
 from datum.model.report import PassReport
 from datum.model.revision import Revision
@@ -62,16 +62,17 @@ def apply(options: Options, request: Request, ports: Ports, *, wait: float | Non
 
 
 def request_key(settings: Settings, request: Request) -> str:
-    """Return what makes two requests equal: target, flags and root (design 1.6)."""
-    parts = [settings.repo, settings.ref, settings.rev, str(settings.host), settings.root, settings.is_offline]
-    return json.dumps([*parts, request.expect, request.allowed_removals, str(settings.config)])
+    """Return what makes two requests equal: target, flags and root (design 1.6).
+
+    All of both values, so that no flag can be forgotten that changes what the pass does or how it ends.
+    """
+    return repr((settings, request))
 
 
 def _apply(settings: Settings, request: Request, ports: Ports, lock: PassLock, complain: Complain) -> Applied:
     ports = evolve(ports, progress=_progress(lock, ports))
-    pointer = load_pointer(settings)
     with Mirror.open(settings.state_dir, ports.run) as mirror:
-        result = _run(settings, request, ports, mirror, pointer)
+        result = _run(settings, request, ports, mirror)
         mirror.discard()
     report = evolve(result.report, joined=len(lock.companions))
     path = write_report(settings.reports_dir, report, limit=settings.report_bytes, complain=complain)
@@ -79,12 +80,15 @@ def _apply(settings: Settings, request: Request, ports: Ports, lock: PassLock, c
     return Applied(report, str(path) if path else None, report.exit_code)
 
 
-def _run(settings: Settings, request: Request, ports: Ports, mirror: Mirror, pointer: Pointer) -> PassResult:
-    """Run the pass; a mirror that turns out to be damaged is fetched anew, once (a cache costs time only)."""
+def _run(settings: Settings, request: Request, ports: Ports, mirror: Mirror) -> PassResult:
+    """Run the pass; a mirror that turns out to be damaged is fetched anew, once (a cache costs time only).
+
+    The pointer is read for each attempt: the first one may have written it.
+    """
     for attempt in (1, 2):
         try:
             with open_hosts(settings) as hosts:
-                store = lasting_store(settings, mirror, pointer)
+                store = lasting_store(settings, mirror, load_pointer(settings))
                 return OnePass(settings, request, ports, mirror=mirror, store=store, hosts=hosts).run()
         except (RepositoryUnreachableError, RevisionNotFoundError):
             raise
@@ -95,11 +99,11 @@ def _run(settings: Settings, request: Request, ports: Ports, mirror: Mirror, poi
     raise AssertionError("the second attempt returns or raises")
 
 
-def _progress(lock: PassLock, ports: Ports) -> Callable[..., None]:
-    def show(stage: str, number: int, total: int, action: object) -> None:
-        text = f"{number}/{total} {getattr(action, 'operation', '')} {getattr(action, 'resource', '')}" if total else ""
+def _progress(lock: PassLock, ports: Ports) -> Callable[[str, int, int, Action | None], None]:
+    def show(stage: str, number: int, total: int, action: Action | None) -> None:
+        text = f"{number}/{total} {action.operation} {action.resource}" if action else ""
         lock.show(stage, text, started_at=ports.started)
-        ports.progress(stage, number, total, action)  # type: ignore[arg-type]  # handed on as it came
+        ports.progress(stage, number, total, action)
 
     return show
 
@@ -226,11 +230,6 @@ def report(options: Options, wanted: str) -> Mapping[str, JsonValue]:
         UsageError: there is none.
     """
     return read_report(read_settings(options).reports_dir, wanted)
-
-
-def report_names(options: Options) -> tuple[str, ...]:
-    """Return the ids of the reports that lie here, oldest first."""
-    return tuple(item.id for item in list_reports(read_settings(options).reports_dir))
 
 
 def orphans(options: Options, ports: Ports) -> PlanMade:

@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from attrs import frozen
-
 from datum.agent.hints import completed, init_line
 from datum.agent.one_pass import Hosts
 from datum.agent.settings import DEFAULT_REF, Settings
@@ -26,42 +24,34 @@ from datum.state.pointer_file import check_binding, read_pointer, write_pointer
 from datum.state.transitions import unseal
 
 
-@frozen
-class HostDoor:
-    """Opens the host of one pass below its root."""
+def open_host(settings: Settings, tree: SourceTree) -> LocalHost:
+    """Return the host below the root of the pass, whose bytes come from the tree.
 
-    settings: Settings
+    The agent's own places are protected: no resource may reach them (design 3.4).
 
-    def protected(self) -> tuple[str, ...]:
-        """Return the agent's own places, which no resource may reach (design 3.4)."""
-        return (str(self.settings.state_dir), str(self.settings.config.parent))
-
-    def open(self, tree: SourceTree) -> LocalHost:
-        """Return the host; its bytes come from the tree.
-
-        Raises:
-            UsageError: the root is out of reach.
-        """
-        try:
-            return LocalHost(self.settings.root, self.protected(), opener(tree))
-        except HostError as error:
-            raise UsageError(*error.diagnostics) from error
+    Raises:
+        UsageError: the root is out of reach.
+    """
+    protected = (str(settings.state_dir), str(settings.config.parent))
+    try:
+        return LocalHost(settings.root, protected, opener(tree))
+    except HostError as error:
+        raise UsageError(*error.diagnostics) from error
 
 
 @contextmanager
 def open_hosts(settings: Settings) -> Iterator[Hosts]:
     """Give readers and writers for one pass, and close what is open after it."""
-    door = HostDoor(settings)
     opened: list[LocalHost] = []
 
     @contextmanager
     def reader(tree: SourceTree) -> Iterator[HostReader]:
-        opened.append(door.open(tree))
+        opened.append(open_host(settings, tree))
         yield opened[-1].reader()
 
     def writer(tree: SourceTree) -> RecordingWriter:
         if not opened:
-            opened.append(door.open(tree))
+            opened.append(open_host(settings, tree))
         return opened[-1].writer()
 
     try:
