@@ -84,15 +84,20 @@ class Source:
         except RepositoryUnreachableError as error:
             self._require_known()
             return Consulted(evolve(self._report(SourceStatus.UNREACHABLE), diagnostics=error.diagnostics))
-        candidate, evidence = self._judge(revision)
+        candidate, evidence = self._admit(revision)
         status = SourceStatus.OK if candidate.acceptable else SourceStatus.REFUSED
-        if candidate.acceptable and self.is_lasting:
-            self.mirror.promote(revision)
         report = evolve(self._report(status), revision=revision, diagnostics=evidence)
         if settings.rev is None:
             return Consulted(report, offered=candidate, evidence=evidence)
-        requested, evidence = self._judge(self._obtain(settings.rev))
+        requested, evidence = self._admit(self._obtain(settings.rev))
         return Consulted(report, offered=candidate, requested=requested, evidence=evidence)
+
+    def _admit(self, revision: Revision) -> tuple[Candidate, tuple[Diagnostic, ...]]:
+        """Judge what was fetched; what is acceptable moves into the mirror, whoever named it."""
+        candidate, evidence = self._judge(revision)
+        if candidate.acceptable and self.is_lasting:
+            self.mirror.promote(revision)
+        return candidate, evidence
 
     def _obtain(self, rev: str) -> Revision:
         """Return the revision that `--rev` names: a commit that came along, or a branch or tag of the source."""

@@ -164,3 +164,13 @@ def test_first_contact_with_a_refused_revision_enforces_nothing(tmp_path: Path) 
     assert (ran.code, ran.json["outcome"]) == (76, "refused")
     assert "Nothing is enforced." in ran.json["diagnostics"][0]["detail"]
     assert made.read("/etc/a") is None
+
+
+def test_a_named_branch_is_kept_like_the_followed_one(scene: Scene) -> None:
+    """Its objects were dropped with the quarantine, and the next pass without the source had nothing to enforce."""
+    scene.repository.git("checkout", "--quiet", "-b", "other")
+    scene.commit(B)
+    assert scene.run("apply", "--rev", "other").code == 0
+    scene.write("/etc/a", "drift\n")
+    assert scene.run("apply", "--offline").code == 0
+    assert scene.read("/etc/a") == "b\n"
