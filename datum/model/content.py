@@ -1,8 +1,10 @@
-"""The bytes that a resource wants somewhere, named by the git object id they have. Pure."""
+"""The bytes that a resource wants somewhere, named by the git object ids they have. Pure."""
 
 import hashlib
 
 from attrs import field, frozen
+
+from datum.model.source import EntryKind
 
 
 def blob_id(data: bytes, algorithm: str = "sha1") -> str:
@@ -35,3 +37,29 @@ class Content:
     def algorithm(self) -> str:
         """`sha1` or `sha256`."""
         return "sha1" if len(self.blob) == 40 else "sha256"  # noqa: PLR2004
+
+
+@frozen
+class FolderEntry:
+    """One name of a folder of the repository, however deep."""
+
+    # Relative to the folder, `/` between names.
+    path: str
+    # FILE, EXECUTABLE or SYMLINK: folders are what paths imply, submodules are refused.
+    kind: EntryKind
+    # Object id in hexadecimal; of a link the id of its text.
+    blob: str
+    # Text of a link.
+    link: str = ""
+
+
+@frozen
+class Folder:
+    """A folder of the repository, as a type's field names it."""
+
+    # Object id of its tree: equal for equal names, kinds and bytes.
+    tree: str
+    # Path in the repository, for people.
+    source: str
+    # Sorted by path.
+    entries: tuple[FolderEntry, ...] = field(default=(), repr=False, eq=False)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from datum.diagnostics import SourceLocation
+from datum.model.check import Check
 from datum.model.identity import ResourceId
 from datum.model.manifest import Resource
 
@@ -30,6 +31,10 @@ class Target:
     shared: bool = field(default=False, eq=False, order=False)
     # Nothing can lie below it: a regular file, a link.
     leaf: bool = field(default=False, eq=False, order=False)
+    # A directory in which nothing stays that is not declared.
+    exclusive: bool = field(default=False, eq=False, order=False)
+    # The group, by name or digits, that may make names in this directory, as its declaration says; else empty.
+    shared_with: str = field(default="", eq=False, order=False)
 
     def __str__(self) -> str:
         return f"{self.kind} {self.key}"
@@ -87,6 +92,13 @@ class ResourceGraph:
     requires: Mapping[ResourceId, tuple[ResourceId, ...]] = field(factory=dict, repr=False)
     # Who holds a target.
     holders: Mapping[Target, ResourceId] = field(factory=dict, repr=False)
+    # Paths of the directories in which nothing stays that is not declared.
+    exclusive: frozenset[str] = field(default=frozenset(), repr=False)
+    # Each resource that a check guards, and the key of the transaction it is a candidate of. Members of one
+    # transaction stand next to each other in `order`.
+    guarded: Mapping[ResourceId, str] = field(factory=dict, repr=False)
+    # The checks of each of these transactions, sorted by resource.
+    checks: Mapping[str, tuple[Check, ...]] = field(factory=dict, repr=False)
 
     def required_by(self, origin: ResourceId) -> frozenset[ResourceId]:
         """Return every id that `origin` requires, transitively, without itself."""

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from attrs import field, frozen
 
 from datum.diagnostics import SourceLocation
-from datum.model.content import Content
+from datum.model.content import Content, Folder
 from datum.model.identity import HostName, ResourceId
 from datum.model.json import EMPTY, JsonObject, JsonValue
 from datum.model.provenance import FieldOrigin
@@ -61,9 +61,11 @@ class Late:
     scope: JsonObject = field(default=EMPTY)
     # Set when `text` is a template of the repository and not a value: its path.
     template: str = ""
+    # A string whose bytes become a `Content`, as those of a template do: a piece of `parts`, a slot.
+    is_content: bool = False
 
 
-AttributeValue: TypeAlias = "JsonValue | Content | Late"
+AttributeValue: TypeAlias = "JsonValue | Content | Folder | Late | tuple[Content | Late, ...]"
 
 
 @frozen
@@ -71,7 +73,8 @@ class Resource:
     """One resource as declared: merged, checked against the schema of its type."""
 
     id: ResourceId
-    # Fields of the type. `source` and `template` are `Content`; a field may be `Late` until the machine is known.
+    # Fields of the type. What names files of the repository, or a slot, is `Content`, a `Folder`, or for `parts` a
+    # tuple of contents; a field may be `Late` until the machine is known.
     attributes: Mapping[str, AttributeValue]
     # Where the strongest declaration stands.
     location: SourceLocation
@@ -97,15 +100,30 @@ class Resource:
     dropped: tuple[ResourceId, ...] = field(default=(), eq=False)
 
 
+class LimitClass(enum.StrEnum):
+    """What `limits:` counts (design 4.4). Over a limit every action of the class is held."""
+
+    # Resources and orphans deleted, and paths that go with them or that `exclusive` clears away.
+    REMOVALS = "removals"
+    # Resources that give way to something of another kind.
+    REPLACES = "replaces"
+    # Percentage of what was declared before that is changed otherwise than as drift; below ten it never holds.
+    CHANGED = "changed"
+
+
 @frozen
 class Limits:
-    """How much one pass may do before a class is held (design 4.4). Counts; None is no limit."""
+    """How much one pass may do before a class is held (design 4.4). None is no limit."""
 
-    # Orphans deleted, and resources deleted or replaced, in one pass.
+    # Count.
     removals: int | None = 10
-    # `limits: {allow: {removals: N, from: SHA}}`: the raised limit, valid while the named revision is the oldest
-    # of the trail.
-    allowed_removals: int | None = None
+    # Count.
+    replaces: int | None = 10
+    # Percent.
+    changed: int | None = 50
+    # `limits: {allow: {removals: N, from: SHA}}`: raised limits, valid while the named revision is the oldest of the
+    # trail that declares what they concern.
+    allowed: Mapping[LimitClass, int] = field(factory=dict)
     allowed_from: Revision | None = None
 
 

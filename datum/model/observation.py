@@ -90,6 +90,11 @@ class Present:
     # What this is on the host, where one thing can have two names and is certain to be one thing: device and inode
     # of a file with one link, the real name of a unit. Two ids of one identity are both unobservable.
     identity: str = field(default="", eq=False)
+    # Paths below it that it does not declare and that would go with it were it removed or replaced, sorted; looked at
+    # only where that may happen. Decides hazards and limits, is no state to compare.
+    holds: tuple[str, ...] = field(default=(), eq=False)
+    # Paths, its own or below it, on which something is mounted: with any of them it is not removed.
+    mounts: tuple[str, ...] = field(default=(), eq=False)
 
 
 @frozen

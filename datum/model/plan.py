@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from attrs import field, frozen
 
 from datum.diagnostics import SourceLocation
+from datum.model.check import Check
 from datum.model.graph import Target
 from datum.model.identity import HostName, ResourceId
 from datum.model.json import JsonValue
-from datum.model.manifest import Hazard
+from datum.model.manifest import Hazard, LimitClass
 from datum.model.observation import Unobservable
 from datum.model.revision import Revision
 
@@ -74,6 +75,8 @@ class Hold:
     # What holds it, and the line or command that releases it.
     detail: str
     release: str = ""
+    # The class that is over its limit; None for every other reason.
+    limit: LimitClass | None = None
 
 
 @frozen
@@ -120,6 +123,9 @@ class Step:
     changes: tuple[Change, ...]
     # What must be provided by an earlier action of the same plan (design 1.3).
     needs: tuple[Need, ...] = ()
+    # Paths that it removes beside what the resource declares, sorted: what lies in a directory that goes, what
+    # `exclusive` clears away. Each counts as a removal.
+    takes: tuple[str, ...] = ()
 
 
 @frozen
@@ -147,6 +153,11 @@ class Action:
     orphan_of: Revision | None = None
     # Actions with an equal key, adjacent in the order, are committed together.
     transaction: str = ""
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """Paths that it removes beside what the resource declares."""
+        return self.step.takes
 
 
 @frozen
@@ -206,7 +217,8 @@ class Orphan:
     resource: ResourceId
     state: OrphanState
     # The rule that decided: `unobservable`, `absent`, `unresolvable`, `empty_manifest`, `protected_class`, `audit`,
-    # `on_removal`, `default_keep`, `modified`, `package_owned`, `declared_below`, `declared_otherwise`, `removable`.
+    # `on_removal`, `default_keep`, `modified`, `package_owned`, `declared_below`, `holds_mount`, `holds_data`,
+    # `declared_otherwise`, `removable`.
     rule: str
     # Full sentence, and the line or command that settles it.
     detail: str
@@ -226,6 +238,9 @@ class Plan:
     # An entry for every resource of the graph that has no action.
     verdicts: Mapping[ResourceId, Verdict] = field(factory=dict)
     orphans: tuple[Orphan, ...] = ()
+    # The checks of each transaction that has some, in the order of their ids. Actions of such a transaction are
+    # candidates: staged together, shown to every check, and put in place only when all of them passed.
+    checks: Mapping[str, tuple[Check, ...]] = field(factory=dict)
     # `sha256:<hex>` as design 1.3.
     plan_id: str = ""
 

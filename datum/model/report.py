@@ -1,5 +1,6 @@
 """What a pass did, for people and machines (design 1 and 5). Pure."""
 
+import enum
 from collections.abc import Mapping
 
 from attrs import field, frozen
@@ -61,6 +62,30 @@ class ResourceReport:
     remarks: tuple[str, ...] = ()
     # Seconds.
     duration: float = 0.0
+    # Paths that are removed beside what the resource declares.
+    takes: tuple[str, ...] = ()
+    # The check that refused this candidate, or that could not be run.
+    refused_by: ResourceId | None = None
+
+
+class CheckOutcome(enum.StrEnum):
+    """What a check said of its candidates."""
+
+    PASSED = "passed"
+    REFUSED = "refused"
+    # There was nothing to judge any more, another check refused first, or its program could not be run.
+    NOT_RUN = "not_run"
+
+
+@frozen
+class CheckReport:
+    """One check whose candidates had something to do."""
+
+    id: ResourceId
+    # None: planned, and not tried.
+    outcome: CheckOutcome | None
+    # What it judges and has an action, in the order of the plan.
+    candidates: tuple[ResourceId, ...] = ()
 
 
 @frozen
@@ -108,3 +133,4 @@ class PassReport:
     joined: int = 0
     # Older entries fell off the trail in this pass (3.5).
     is_trail_cut: bool = False
+    checks: tuple[CheckReport, ...] = ()

@@ -102,3 +102,7 @@ class ActionResult:
     remarks: tuple[str, ...] = ()
     # Set when the host had moved on and another step than the planned one was applied.
     replanned: bool = False
+    # The check that refused this candidate, or that could not be run.
+    refused_by: ResourceId | None = None
+    # The checks that this candidate passed, in their order.
+    passed: tuple[ResourceId, ...] = ()

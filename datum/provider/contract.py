@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar, runtime_c
 
 from attrs import frozen
 
+from datum.model.check import Check
 from datum.model.graph import DependencyKind, Target
 from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
@@ -48,6 +49,8 @@ class Removal(enum.StrEnum):
     KEEP = "keep"
     # Never removed by dropping, whatever `on_removal` says: accounts, hosts, fstab, ssh, pam, boot, the agent.
     NEVER = "never"
+    # It is nothing on the host that could be left over: a command, a check. It is not even looked at.
+    NOTHING = "nothing"
 
 
 class DesiredError(Exception):
@@ -91,6 +94,14 @@ class TargetIndex(Protocol):
         """Return the resource that declares the nearest directory above a path."""
         ...
 
+    def paths_below(self, path: str) -> tuple[str, ...]:
+        """Return every path below this one that a resource declares, absent ones included, sorted."""
+        ...
+
+    def is_exclusive(self, path: str) -> bool:
+        """Whether this very path is declared as an exclusive directory."""
+        ...
+
 
 DesiredT = TypeVar("DesiredT")
 
@@ -104,8 +115,10 @@ class Provider(Protocol[DesiredT]):
     contract_version: ClassVar[int]
     # Version of this provider; part of what a manifest and a plan are a function of.
     version: ClassVar[str]
-    # JSON Schema 2020-12 of the type's own fields. The annotation `x-datum: source` or `x-datum: template` on a
-    # string property says that it names a file of the repository and reaches `parse` as `Content`.
+    # JSON Schema 2020-12 of the type's own fields. The annotation `x-datum` on a property says what the fleet makes of
+    # it before `parse`: `source` and `template` name a file of the repository, `slot` a slot, each becomes `Content`;
+    # `folder` names a folder, which becomes `Folder`; `parts` is a list of maps with one of content, source, template
+    # each, which becomes a tuple of `Content`; `quoted` demands quotes.
     schema: ClassVar[JsonObject]
     fields: ClassVar[Mapping[str, FieldClass]]
     # Seconds that one action, and one observation of one resource, may take.
@@ -196,6 +209,56 @@ class TransactionalProvider(Provider[DesiredT], Protocol[DesiredT]):
         Raises:
             HostError: the commit as a whole failed; what each action became is observed.
         """
+        ...
+
+
+@runtime_checkable
+class RelatedProvider(Provider[DesiredT], Protocol[DesiredT]):
+    """A type whose resources mean more or less depending on their neighbours: an exclusive directory, a file in it."""
+
+    def relate(self, desired: DesiredT, index: TargetIndex) -> DesiredT:
+        """Return the desired state with what it has to know of its neighbours; pure, called once per graph.
+
+        The targets stay as they are.
+        """
+        ...
+
+
+@runtime_checkable
+class PredictingProvider(Provider[DesiredT], Protocol[DesiredT]):
+    """A type whose observation depends on other resources: a guard of a command.
+
+    Where a resource that it requires has an action in the same plan, and it needs no step as things are, the planner
+    asks for the predicted state and plans against that. When its turn comes it is observed again, and may be `already`.
+    """
+
+    def predict(self, desired: DesiredT, observed: Observation) -> Present | Absent | None:
+        """Return what may be there once what it requires has changed; None: that makes no difference."""
+        ...
+
+
+@runtime_checkable
+class CheckingProvider(Provider[DesiredT], Protocol[DesiredT]):
+    """A type whose resources judge the candidates of others before the host gets them (design 4.2)."""
+
+    def guards(self, desired: DesiredT) -> tuple[ResourceId, ...]:
+        """Return the resources that make sense together only."""
+        ...
+
+    def check(self, origin: ResourceId, desired: DesiredT) -> Check:
+        """Return the program that judges them."""
+        ...
+
+
+@runtime_checkable
+class StagedProvider(Provider[DesiredT], Protocol[DesiredT]):
+    """A type whose steps a check can judge: `apply` uses no writer method but those that change paths.
+
+    Given a writer that stages, such an `apply` leaves candidates behind and changes nothing.
+    """
+
+    def can_stage(self, desired: DesiredT) -> bool:
+        """Whether every step of this resource can be staged."""
         ...
 
 

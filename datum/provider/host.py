@@ -91,6 +91,20 @@ class FileFacts:
     identity: str = ""
     # Fields that this file system cannot hold (`owner`, `mode`), as on vfat.
     without: frozenset[str] = frozenset()
+    # Text of a symbolic link, as it stands there; empty for anything else.
+    link: str = ""
+    # Time of the last change of its bytes, nanoseconds since the epoch.
+    modified: int = 0
+
+
+@frozen
+class Below:
+    """What lies in a directory, however deep, on its own file system and on those mounted in it."""
+
+    # Absolute, sorted; what is mounted on is named, and nothing in it.
+    paths: tuple[str, ...] = ()
+    # The directory itself and paths below it on which something is mounted.
+    mounts: tuple[str, ...] = ()
 
 
 @frozen
@@ -115,6 +129,8 @@ class Command:
     # Exit codes that count as success.
     success: frozenset[int] = frozenset({0})
     directory: str = "/"
+    # Name or digits of the user of this root as whom it runs, with that user's groups; empty: as this process.
+    user: str = ""
 
 
 @frozen
@@ -153,6 +169,34 @@ class FileWrite:
     validate: tuple[str, ...] = ()
     # Seconds.
     validate_timeout: float = 60.0
+    # What of another kind stands there gives way, together with exactly these paths below it. None: it is refused.
+    takes: tuple[str, ...] | None = None
+
+
+@frozen
+class LinkWrite:
+    """One symbolic link as it shall stand at its path."""
+
+    # Its text, unresolved; what it leads to need not exist.
+    target: str
+    # Numeric. None: the caller.
+    uid: int | None = None
+    gid: int | None = None
+    # As `FileWrite.takes`.
+    takes: tuple[str, ...] | None = None
+
+
+@frozen
+class DirectoryWrite:
+    """One directory that is not there yet."""
+
+    # Four octal digits. None: 0755.
+    mode: str | None = None
+    # Numeric. None: the caller.
+    uid: int | None = None
+    gid: int | None = None
+    # Something of another kind stands there and gives way. False: it is refused.
+    replaces: bool = False
 
 
 class HostReader(Protocol):
@@ -177,7 +221,15 @@ class HostReader(Protocol):
         ...
 
     def list_directory(self, path: str) -> tuple[str, ...]:
-        """Return the names in a directory, sorted."""
+        """Return the names in a directory, sorted, without leftovers of killed writes."""
+        ...
+
+    def below(self, path: str, *, limit: int) -> Below:
+        """Return all that lies in a directory; nothing if there is no directory. Never looks into a mount.
+
+        Raises:
+            HostError: `too-many-entries`: there are more than `limit`; or it cannot be looked at.
+        """
         ...
 
     def user_id(self, name: str) -> int | None:
@@ -216,6 +268,14 @@ class HostWriter(HostReader, Protocol):
         """Create or replace a regular file (design 4.7); its directory must exist."""
         ...
 
+    def write_link(self, path: str, wanted: LinkWrite) -> None:
+        """Create a symbolic link, or point an existing one elsewhere, in one rename; its directory must exist."""
+        ...
+
+    def make_directory(self, path: str, wanted: DirectoryWrite) -> None:
+        """Create a directory, with owner and mode before it has its name; its directory must exist."""
+        ...
+
     def set_attributes(
         self, path: str, *, mode: str | None = None, uid: int | None = None, gid: int | None = None
     ) -> None:
@@ -224,6 +284,14 @@ class HostWriter(HostReader, Protocol):
 
     def remove_file(self, path: str) -> None:
         """Unlink what stands at the path, anything but a directory, and a leftover beside it."""
+        ...
+
+    def remove_directory(self, path: str, *, takes: tuple[str, ...] = ()) -> None:
+        """Remove a directory and exactly these paths below it, deepest first; what is gone already is no error.
+
+        Raises:
+            HostError: `directory-not-empty`: something else lies in it; or something is mounted there.
+        """
         ...
 
     def remove_residue(self, path: str) -> None:

@@ -1,5 +1,7 @@
 """What a path of the host looks like in normal form. Pure."""
 
+from bisect import bisect_left
+from collections.abc import Sequence
 from typing import Final
 
 NAME_MAX: Final = 255
@@ -48,3 +50,11 @@ def parents(path: str) -> tuple[str, ...]:
 def is_below(path: str, folder: str) -> bool:
     """Whether a normal path is the folder or lies below it."""
     return folder in {"/", path} or path.startswith(folder + "/")
+
+
+def paths_below(ordered: Sequence[str], path: str) -> Sequence[str]:
+    """Return those of some sorted normal paths that lie below a path, without itself."""
+    if path == "/":
+        return [one for one in ordered if one != "/"]
+    # The character after `/` is `0`: between the two stands what starts with this path and a slash.
+    return ordered[bisect_left(ordered, f"{path}/") : bisect_left(ordered, f"{path}0")]

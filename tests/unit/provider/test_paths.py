@@ -2,7 +2,7 @@
 
 import pytest
 
-from datum.provider.paths import is_below, normal_path, parents
+from datum.provider.paths import is_below, normal_path, parents, paths_below
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,19 @@ def test_parents_are_nearest_first(path: str, above: tuple[str, ...]) -> None:
 )
 def test_below_is_the_folder_itself_or_what_lies_in_it(path: str, folder: str, below: bool) -> None:
     assert is_below(path, folder) is below
+
+
+@pytest.mark.parametrize(
+    ("path", "below"),
+    [
+        ("/", ["/a", "/a-b", "/a-b/c", "/a/b", "/a/b/c", "/a0"]),
+        ("/a", ["/a/b", "/a/b/c"]),
+        ("/a/b", ["/a/b/c"]),
+        ("/a-b", ["/a-b/c"]),
+        ("/a/b/c", []),
+        ("/none", []),
+    ],
+)
+def test_of_sorted_paths_those_below_one_are_found(path: str, below: list[str]) -> None:
+    ordered = sorted(["/", "/a", "/a/b", "/a/b/c", "/a-b", "/a-b/c", "/a0"])
+    assert list(paths_below(ordered, path)) == below
