@@ -13,12 +13,14 @@ from datum.fleet.expressions import ExpressionError
 from datum.fleet.findings import Findings, problem, suggestion
 from datum.fleet.late import sample_value
 from datum.fleet.merge import Merged, References
+from datum.fleet.parts import Joiner, part_problems
 from datum.fleet.resource_schema import ResourceSchema, ResourceTypes, expected
+from datum.fleet.slots import Slots
 from datum.fleet.values import Placed, kind_of, plain_value
-from datum.model.content import Content
 from datum.model.identity import ResourceId
 from datum.model.json import JsonValue, thaw
 from datum.model.manifest import AttributeValue, Hazard, Late, OnRemoval, Resource
+from datum.model.provenance import FieldOrigin
 from datum.model.source import SourceTree
 
 _IMPLEMENTS: Final[Mapping[str, tuple[type, ...]]] = MappingProxyType(
@@ -45,6 +47,7 @@ class Assembly:
     declared: Mapping[ResourceId, Merged]
     # Ids all of whose declarations are off by `when`, each with one of the places.
     off: Mapping[ResourceId, SourceLocation]
+    slots: Slots
 
     def resource(self, merged: Merged) -> Resource | None:
         """Make one resource; None where something is wrong with it, which is noted."""
@@ -75,7 +78,7 @@ class Assembly:
             _is_true(values, "audit"),
             moved,
             str(values["note"].value) if "note" in values else "",
-            merged.origins,
+            self._origins(schema, merged),
             places,
             tuple(sorted(dropped)),
         )
@@ -95,28 +98,57 @@ class Assembly:
                 attributes[name] = value if isinstance(value, Late) else plain_value(value)
                 plain[name] = thaw(plain_value(value))
         for name, found in references.items():
-            if name not in COMMON_SHAPES and found:
+            # A list that `when` emptied is still said: a type may demand the field.
+            if name not in COMMON_SHAPES and (found or merged.references[name]):
                 attributes[name] = tuple(str(reference) for reference in found)
                 plain[name] = [str(reference) for reference in found]
-        wrong = self._explain(schema, merged, own, plain) if late or not schema.fits(plain) else frozenset()
-        if schema.contents:
-            for name in (schema.contents.keys() & attributes.keys()) - wrong:
-                self._content(schema.contents[name], name, merged, attributes)
+        named = schema.contents.keys() & own.keys()
+        wrong = self._wrong_parts(schema, merged) if named else frozenset()
+        if late or not schema.fits(plain):
+            wrong |= self._explain(schema, merged, own, plain, wrong)
+        for name in sorted(named - wrong):
+            found_content = self._content(schema.contents[name], name, merged)
+            if found_content is not None:
+                attributes[name] = found_content
         return attributes
 
+    def _wrong_parts(self, schema: ResourceSchema, merged: Merged) -> frozenset[str]:
+        """Note pieces that are none, and return their fields."""
+        contents = Contents(self.tree, self.findings, merged.id)
+        names = [name for name, kind in schema.contents.items() if kind == "parts" and name in merged.fields]
+        return frozenset(name for name in names if part_problems(contents, merged.fields[name]))
+
+    def _origins(self, schema: ResourceSchema | None, merged: Merged) -> Mapping[str, FieldOrigin]:
+        """Return who said each field, and each text of a slot that it holds: `assemble.db1`."""
+        if schema is None or schema.contents.keys().isdisjoint(merged.fields):
+            return merged.origins
+        held = {
+            f"{name}.{key}": origin
+            for name, kind in schema.contents.items()
+            if kind == "slot" and name in merged.fields
+            for key, origin in self.slots.origins.get(str(merged.fields[name].value), {}).items()
+        }
+        return MappingProxyType({**merged.origins, **held})
+
     def _explain(
-        self, schema: ResourceSchema, merged: Merged, own: Mapping[str, Placed], plain: Mapping[str, JsonValue]
+        self,
+        schema: ResourceSchema,
+        merged: Merged,
+        own: Mapping[str, Placed],
+        plain: Mapping[str, JsonValue],
+        said: frozenset[str],
     ) -> frozenset[str]:
         """Note what does not fit the schema, and return the fields; of a late value only its type is looked at.
 
-        Of a resource that is wrong already nothing is said as a whole: it may only lack what was wrong.
+        Of a resource that is wrong already nothing is said as a whole: it may only lack what was wrong; and nothing of
+        the fields in `said`.
         """
         is_whole = merged.id not in self.findings.tainted
         wrong: set[str] = set()
         late = {name: placed for name, placed in own.items() if isinstance(placed.value, Late)}
         for name, diagnostic in schema.explain(merged.id, own, plain, merged.strongest.location):
             wrong.add(name)
-            if name not in late and (name or is_whole):
+            if name not in late and name not in said and (name or is_whole):
                 self.findings.add(diagnostic, merged.id)
         for name, (value, location) in late.items():
             try:
@@ -131,17 +163,22 @@ class Assembly:
                 self.findings.add(problem("wrong-type", location, detail, hint=hint), merged.id)
         return frozenset(wrong)
 
-    def _content(self, kind: str, name: str, merged: Merged, attributes: dict[str, AttributeValue]) -> None:
-        """Replace the path of a file of the repository by its content."""
-        contents = Contents(self.tree, self.findings)
-        path, location = str(attributes[name]), merged.fields[name].location
-        found: Content | Late | None
-        if kind == "source":
-            found = contents.source(path, location, merged.id)
-        else:
-            found = contents.template(path, merged.winner(name).scope, location, merged.id)
-        if found is not None:
-            attributes[name] = found
+    def _content(self, kind: str, name: str, merged: Merged) -> AttributeValue:
+        """Return what a field names or holds, as contents; None after having noted what is wrong."""
+        contents = Contents(self.tree, self.findings, merged.id)
+        placed, scope = merged.fields[name], merged.winner(name).scope
+        said, location = str(placed.value), placed.location
+        match kind:
+            case "source":
+                return contents.source(said, location)
+            case "template":
+                return contents.template(said, scope, location)
+            case "folder":
+                return contents.folder(said, location)
+            case "parts":
+                return Joiner(contents, scope).join(placed)
+            case _:
+                return self.slots.hold(said, merged.id, location, self.tree.revision.algorithm, self.findings)
 
     def _resolve(
         self, merged: Merged, name: str, references: References, dropped: set[ResourceId]

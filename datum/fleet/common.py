@@ -13,18 +13,23 @@ from datum.model.manifest import Hazard, OnRemoval
 CONTROL_FIELDS: Final = frozenset({"when", "for_each", "override", "without"})
 """They say how one layer's declaration takes part, and are not merged."""
 
-REFERENCE_FIELDS: Final = ("requires", "after", "restart_on", "reload_on")
-"""Lists of resource ids; those of several layers unite. The last two belong to the types that have them."""
+REFERENCE_FIELDS: Final = ("requires", "after", "restart_on", "reload_on", "guards")
+"""Lists of resource ids; those of several layers unite. The last three belong to the types that have them."""
 
 LATER_FIELDS: Final = MappingProxyType(
     {
         "while_stopped": "changes made while a service is stopped",
-        "assemble": "slots",
-        "contribute": "slots",
-        "check": "checks of several resources",
         "windows": "maintenance windows",
     }
 )
+
+ELSEWHERE: Final = MappingProxyType(
+    {
+        "check": "A check is a resource of its own, which names this one: check:NAME: {run: […], guards: [ID]}",
+        "contribute": 'It stands at the top of the file, beside resources: contribute: {SLOT: {KEY: "text"}}',
+    }
+)
+"""What is no field of a resource and looks like one, and where it belongs."""
 
 COMMON_SHAPES: Final[Mapping[str, Shape]] = MappingProxyType(
     {

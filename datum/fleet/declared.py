@@ -10,7 +10,7 @@ from typing import Final
 from attrs import frozen
 
 from datum.diagnostics import SourceLocation
-from datum.fleet.common import COMMON_SHAPES, CONTROL_FIELDS, LATER_FIELDS, REFERENCE_FIELDS
+from datum.fleet.common import COMMON_SHAPES, CONTROL_FIELDS, ELSEWHERE, LATER_FIELDS, REFERENCE_FIELDS
 from datum.fleet.findings import Findings, listing, problem, suggestion
 from datum.fleet.nodes import ListNode, MapNode, Node, Scalar
 from datum.fleet.resource_schema import ResourceSchema, ResourceTypes
@@ -121,7 +121,8 @@ def _check_keys(text: str, body: MapNode, schema: ResourceSchema, findings: Find
             continue
         known = (*shapes, *COMMON_SHAPES, *CONTROL_FIELDS)
         detail = f"{schema.name} has no field '{key}'; it has {listing(shapes)}."
-        findings.add(problem("unknown-field", place, detail, hint=suggestion(key, known), resource=text))
+        hint = ELSEWHERE.get(key) or suggestion(key, known)
+        findings.add(problem("unknown-field", place, detail, hint=hint, resource=text))
 
 
 def _override(text: str, items: Mapping[str, Node], findings: Findings) -> frozenset[str]:

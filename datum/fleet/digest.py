@@ -1,11 +1,11 @@
 """The digest of a manifest: over everything but places and origins, in one plain form. Pure."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from datum.model.content import Content
+from datum.model.content import Content, Folder
 from datum.model.json import JsonValue, digest, sorted_json, thaw
-from datum.model.manifest import EffectiveManifest, Late, Resource
+from datum.model.manifest import AttributeValue, EffectiveManifest, Late, Resource
 
 # What every resource has, left out where it says nothing.
 _COMMON: Final = (
@@ -37,7 +37,9 @@ def manifest_digest(manifest: EffectiveManifest) -> str:
                 "expect": {"values": manifest.expect.values, "warn": sorted(manifest.expect.warn)},
                 "limits": {
                     "removals": limits.removals,
-                    "allowed_removals": limits.allowed_removals,
+                    "replaces": limits.replaces,
+                    "changed": limits.changed,
+                    "allowed": {counted.value: most for counted, most in limits.allowed.items()},
                     "allowed_from": limits.allowed_from.key if limits.allowed_from is not None else None,
                 },
                 "enforcement": manifest.enforcement,
@@ -51,17 +53,28 @@ def _resource(resource: Resource) -> Mapping[str, Any]:
     """Return what differs from a resource that says nothing; attributes by what they are, so that none looks alike."""
     plain: dict[str, Any] = {"id": str(resource.id)}
     for name, value in resource.attributes.items():
-        if isinstance(value, Content):
-            plain.setdefault("contents", {})[name] = [value.blob, value.source]
-        elif isinstance(value, Late):
-            plain.setdefault("late", {})[name] = [value.text, thaw(value.scope), value.template]
-        else:
-            plain.setdefault("values", {})[name] = value
+        kind, said = _attribute(value)
+        plain.setdefault(kind, {})[name] = said
     for name in _COMMON:
         said = getattr(resource, name)
         if said:
             plain[name] = _plain(said)
     return plain
+
+
+def _attribute(value: AttributeValue) -> tuple[str, Any]:
+    """Return what kind of thing an attribute is, and all that tells it from another of its kind."""
+    match value:
+        case Content(blob=blob, source=source):
+            return "contents", [blob, source]
+        case Folder(tree=tree, source=source):
+            return "folders", [tree, source]
+        case Late(text=text, scope=scope, template=template, is_content=is_content):
+            return "late", [text, thaw(scope), template, *([True] if is_content else [])]
+        case tuple() if any(isinstance(piece, (Content, Late)) for piece in value):
+            return "parts", [_attribute(cast("Content | Late", piece)) for piece in value]
+        case _:
+            return "values", value
 
 
 def _plain(said: object) -> JsonValue:

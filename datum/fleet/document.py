@@ -19,10 +19,11 @@ from datum.fleet.layers import (
     read_memberships,
     read_patterns,
 )
-from datum.fleet.nodes import MapNode
+from datum.fleet.nodes import MapNode, Node
 from datum.fleet.resource_schema import ResourceTypes
 from datum.fleet.schema import Checker
 from datum.fleet.settings import SETTING_KEYS, read_settings
+from datum.fleet.slots import read_contributions
 from datum.fleet.values import Placed, Table
 from datum.fleet.variables import as_variables
 from datum.model.identity import HostName
@@ -31,7 +32,6 @@ from datum.model.source import EntryKind, SourceTree
 LATER_KEYS: Final = MappingProxyType(
     {
         "modules": "modules",
-        "contribute": "slots",
         "windows": "maintenance windows",
         "checks": "checks after a pass",
         "on_failure": "rollback",
@@ -65,6 +65,8 @@ class Document:
     memberships: Mapping[str, Membership]
     variables: Table
     declarations: tuple[Declared, ...]
+    # By slot.
+    contributions: Mapping[str, Node]
     settings: Mapping[str, Placed]
     diagnostics: tuple[Diagnostic, ...]
     # Something in it could not be read, so that it is not known which resources it declares.
@@ -150,9 +152,9 @@ def _read_document(tree: SourceTree, path: str, types: ResourceTypes, *, is_host
     findings = Findings()
     node = _read_file(tree, path, findings)
     if node is None:
-        return Document(path, {}, Table({}), (), {}, tuple(findings.items), is_incomplete=True)
+        return Document(path, {}, Table({}), (), {}, {}, tuple(findings.items), is_incomplete=True)
     checker = Checker(findings)
-    keys = ("variables", "resources", *SETTING_KEYS)
+    keys = ("variables", "resources", "contribute", *SETTING_KEYS)
     nodes = checker.keys(node, (*keys, "layers") if is_host else keys, path, later=LATER_KEYS)
     memberships = read_memberships(nodes["layers"], checker) if "layers" in nodes else {}
     variables = checker.table(nodes["variables"], "variables") if "variables" in nodes else None
@@ -161,6 +163,7 @@ def _read_document(tree: SourceTree, path: str, types: ResourceTypes, *, is_host
         memberships,
         as_variables(variables, findings) if variables is not None else Table({}),
         read_declarations(nodes["resources"], types, findings) if "resources" in nodes else (),
+        read_contributions(nodes["contribute"], checker) if "contribute" in nodes else {},
         read_settings(nodes, checker),
         tuple(findings.items),
         # With a wrong key it may be `resources` that is misspelt.

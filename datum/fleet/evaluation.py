@@ -10,7 +10,7 @@ from datum.fleet.expressions import ExpressionError, Scope, evaluate
 from datum.fleet.findings import problem
 from datum.fleet.nodes import ListNode, MapNode, Node, Scalar
 from datum.fleet.shape import ANY, Shape
-from datum.fleet.values import Placed, Table, Value, kind_of
+from datum.fleet.values import Pieces, Placed, Table, Value, kind_of
 from datum.model.json import JsonValue, freeze
 from datum.model.manifest import Late
 
@@ -34,11 +34,30 @@ class Evaluator:
             found = self._scalar(node, shape, what)
             return as_table(found, node.location) if isinstance(found, Mapping) else found
         if isinstance(node, ListNode):
-            return self._inner(node, shape)
+            return self._pieces(node, shape.item()) if shape.content == "parts" else self._inner(node, shape)
         entries: dict[str, Placed] = {}
         for key, item in node.items.items():
             value = self.value(item, shape.entry(key), what=f"{key}: ")
             if isinstance(value, Late):
+                self.refuse_late(item.location)
+            else:
+                entries[key] = Placed(value, item.location)
+        return Table(entries)
+
+    def _pieces(self, node: ListNode, shape: Shape) -> Pieces:
+        """Return a list of pieces; a text among them may be late, as it is the whole value of something."""
+        return Pieces(tuple(Placed(self._piece(item, shape), item.location) for item in node.items))
+
+    def _piece(self, node: Node, shape: Shape) -> Value:
+        if not isinstance(node, MapNode):
+            value = self.value(node, shape)
+            if isinstance(value, Late):
+                self.refuse_late(node.location)
+            return value
+        entries: dict[str, Placed] = {}
+        for key, item in node.items.items():
+            value = self.value(item, shape.entry(key), what=f"{key}: ")
+            if isinstance(value, Late) and key != "content":
                 self.refuse_late(item.location)
             else:
                 entries[key] = Placed(value, item.location)

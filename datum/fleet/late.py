@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Final
+from typing import Final, cast
 
 from attrs import evolve
 
 from datum.diagnostics import Diagnostic
 from datum.errors import FleetError
 from datum.fleet.expressions import ExpressionError, evaluate_late
+from datum.fleet.findings import problem
 from datum.fleet.templates import render_late
+from datum.fleet.values import kind_of
 from datum.model.content import Content
 from datum.model.identity import ResourceId
 from datum.model.json import JsonValue
@@ -72,18 +74,31 @@ def substitute(
     failed: dict[ResourceId, Diagnostic] = {}
     is_changed = False
     for resource in manifest.resources:
-        late = {name: value for name, value in resource.attributes.items() if isinstance(value, Late)}
+        late = {name: value for name, value in resource.attributes.items() if _is_late(value)}
         if late:
             is_changed = True
             attributes = dict(resource.attributes)
             for name, value in late.items():
-                attributes[name], wrong = _value(value, tree, machine)
+                attributes[name], wrong = _concrete(value, tree, machine)
                 if wrong is not None:
                     failed.setdefault(resource.id, _at(wrong, resource, name))
             resources.append(evolve(resource, attributes=MappingProxyType(attributes)))
         else:
             resources.append(resource)
     return (evolve(manifest, resources=tuple(resources)) if is_changed else manifest), MappingProxyType(failed)
+
+
+def _is_late(value: AttributeValue) -> bool:
+    return isinstance(value, Late) or (isinstance(value, tuple) and any(isinstance(piece, Late) for piece in value))
+
+
+def _concrete(value: AttributeValue, tree: SourceTree, machine: Machine) -> tuple[AttributeValue, Diagnostic | None]:
+    """Return a late field, or one with late pieces, with its values; and the first thing that is wrong."""
+    if not isinstance(value, tuple):
+        return _value(cast("Late", value), tree, machine)
+    pairs = [_value(piece, tree, machine) if isinstance(piece, Late) else (piece, None) for piece in value]
+    pieces = cast("tuple[Content, ...]", tuple(piece for piece, _ in pairs))
+    return pieces, next((wrong for _, wrong in pairs if wrong is not None), None)
 
 
 def _at(wrong: Diagnostic, resource: Resource, name: str) -> Diagnostic:
@@ -102,11 +117,17 @@ def _value(late: Late, tree: SourceTree, machine: Machine) -> tuple[AttributeVal
     try:
         return _compute(late, tree, SAMPLE_MACHINE), wrong
     except (ExpressionError, FleetError):
-        return (Content.from_bytes(b"", source=late.template) if late.template else late.text), wrong
+        is_content = late.template or late.is_content
+        return (Content.from_bytes(b"", source=late.template) if is_content else late.text), wrong
 
 
 def _compute(late: Late, tree: SourceTree, machine: Machine) -> AttributeValue:
-    if not late.template:
-        return evaluate_late(late, machine)
-    data = render_late(tree, late, machine)
-    return Content.from_bytes(data, source=late.template, algorithm=tree.revision.algorithm)
+    if late.template:
+        data = render_late(tree, late, machine)
+        return Content.from_bytes(data, source=late.template, algorithm=tree.revision.algorithm)
+    value = evaluate_late(late, machine)
+    if not late.is_content:
+        return value
+    if not isinstance(value, str):
+        raise ExpressionError(problem("wrong-type", None, f"'{late.text}' is {kind_of(value)}, not a string."))
+    return Content.from_bytes(value.encode(errors="surrogateescape"), algorithm=tree.revision.algorithm)

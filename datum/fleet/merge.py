@@ -14,8 +14,9 @@ from datum.diagnostics import Diagnostic, SourceLocation
 from datum.fleet.common import COMMON_SHAPES, REFERENCE_FIELDS
 from datum.fleet.expressions import Scope
 from datum.fleet.findings import problem
-from datum.fleet.values import Placed, Table, Value, plain_value, same_value
+from datum.fleet.values import Pieces, Placed, Table, Value, plain_value, same_value
 from datum.model.identity import ResourceId
+from datum.model.json import thaw
 from datum.model.manifest import Late
 from datum.model.provenance import FieldOrigin, Say
 
@@ -131,7 +132,17 @@ def _agree(left: Value, right: Value) -> bool:
         return type(left) is type(right)
     if isinstance(left, Late) or isinstance(right, Late):
         return left == right
+    if isinstance(left, Pieces) and isinstance(right, Pieces):
+        return _unplaced(left) == _unplaced(right)
     return (left is None) == (right is None) and same_value(plain_value(left), plain_value(right))
+
+
+def _unplaced(pieces: Pieces) -> list[object]:
+    """Return pieces without their places; a late one with the values that it uses."""
+    return [
+        {key: entry.value if isinstance(entry.value, Late) else plain_value(entry.value) for key, entry in keys.items()}
+        for keys in (piece.value.items if isinstance(piece.value, Table) else {"": piece} for piece in pieces.items)
+    ]
 
 
 def _conflict(what: str, left: Said, right: Said) -> Diagnostic:
@@ -143,7 +154,7 @@ def _conflict(what: str, left: Said, right: Said) -> Diagnostic:
 
 
 def _shown(value: Value) -> str:
-    text = repr(plain_value(value)) if not isinstance(value, Table) else "a map"
+    text = repr(thaw(plain_value(value))) if not isinstance(value, Table) else "a map"
     return "null" if value is None else text if len(text) <= 60 else f"{text[:57]}..."  # noqa: PLR2004
 
 

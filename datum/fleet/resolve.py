@@ -14,12 +14,14 @@ from datum.fleet.digest import manifest_digest
 from datum.fleet.document import Document, Library
 from datum.fleet.expand import Layer, expand
 from datum.fleet.expressions import Scope
+from datum.fleet.files import unreadable_files
 from datum.fleet.findings import Findings, problem
 from datum.fleet.header import FLEET_FILE
 from datum.fleet.layers import HOST_LAYER, Member, Membership, find_members, match_patterns, names_in
 from datum.fleet.merge import Declaration, Merged, merge_resource
 from datum.fleet.resource_schema import ResourceTypes
 from datum.fleet.settings import merge_settings
+from datum.fleet.slots import Contribution, Slots, evaluate_contributions, merge_contributions
 from datum.fleet.variables import Variables, merge_variables
 from datum.model.identity import HostName, ResourceId
 from datum.model.json import JsonValue
@@ -92,6 +94,7 @@ def check_fleet(tree: SourceTree, providers: Mapping[str, AnyProvider], *, agent
                 findings.add(problem("not-deterministic", SourceLocation(f"hosts/{host}.yaml"), detail))
         except FleetError as error:
             findings.items.extend(error.diagnostics)
+    findings.items.extend(unreadable_files(tree, manifests.values()))
     return FleetCheck(MappingProxyType(manifests), sorted_unique(findings.items))
 
 
@@ -142,7 +145,17 @@ def _resolve(library: Library, host: HostName) -> EffectiveManifest:
     said = [(source.rank, source.label, source.document.settings) for source in sources]
     settings = merge_settings([*said, (_FLEET_RANK, FLEET_FILE, fleet.settings)], findings)
     values = variables.evaluate_all(findings)
-    resources = _resources(library, sources, {"var": variables, "host": facts}, findings)
+    scope: Scope = {"var": variables, "host": facts}
+    slots = merge_contributions(
+        [
+            Contribution(
+                source.rank, source.label, evaluate_contributions(source.document.contributions, scope, findings)
+            )
+            for source in sources
+        ],
+        findings,
+    )
+    resources = _resources(library, sources, scope, slots, findings)
     findings.stop()
     manifest = EffectiveManifest(
         library.tree.revision,
@@ -178,7 +191,9 @@ def _by_layer(layers: Sequence[str], members: Sequence[Member]) -> Mapping[str, 
     )
 
 
-def _resources(library: Library, sources: Sequence[Source], scope: Scope, findings: Findings) -> tuple[Resource, ...]:
+def _resources(
+    library: Library, sources: Sequence[Source], scope: Scope, slots: Slots, findings: Findings
+) -> tuple[Resource, ...]:
     """Expand, merge and assemble, sorted by id."""
     declarations: dict[ResourceId, list[Declaration]] = {}
     off: dict[ResourceId, SourceLocation] = {}
@@ -193,6 +208,8 @@ def _resources(library: Library, sources: Sequence[Source], scope: Scope, findin
         result = merge_resource(declarations[resource], partial(findings.add, resource=resource))
         if result is not None:
             merged[resource] = result
-    assembly = Assembly(library.tree, library.types, findings, merged, off)
+    assembly = Assembly(library.tree, library.types, findings, merged, off, slots)
     made = [assembly.resource(one) for one in merged.values()]
+    if not findings.is_incomplete and not any(library.types.has_slot(one.type) for one in findings.tainted):
+        slots.note_unheld(findings)
     return tuple(resource for resource in made if resource is not None)

@@ -12,7 +12,7 @@ from datum.diagnostics import Diagnostic, SourceLocation
 from datum.errors import ProviderContractError
 from datum.fleet.findings import listing, problem, suggestion
 from datum.fleet.shape import Shape, shapes_of
-from datum.fleet.values import Placed, Table, kind_of
+from datum.fleet.values import Pieces, Placed, Table, kind_of
 from datum.model.identity import ResourceId
 from datum.model.json import JsonValue, thaw
 from datum.provider.contract import AnyProvider, DesiredError
@@ -35,7 +35,7 @@ class ResourceSchema:
     name: str
     provider: AnyProvider
     shapes: Mapping[str, Shape]
-    # Fields that name a file of the repository, by `source` or `template`.
+    # Fields that become contents, and by what: `source`, `template`, `folder`, `parts`, `slot`.
     contents: Mapping[str, str]
     _validator: Any = None
 
@@ -114,6 +114,11 @@ class ResourceTypes:
             found = self._schemas[name] = ResourceSchema(name, provider, shapes, contents)
         return found
 
+    def has_slot(self, name: str) -> bool:
+        """Tell whether resources of a type can hold a slot."""
+        schema = self.get(name)
+        return schema is not None and "slot" in schema.contents.values()
+
     def identify(self, text: str, location: SourceLocation) -> tuple[ResourceId | None, Diagnostic | None]:
         """Read `type:name`; a diagnostic says what is wrong with it, an id may still be known then."""
         try:
@@ -145,9 +150,12 @@ def _place(path: list[str], fields: Mapping[str, Placed], place: SourceLocation)
         return place
     placed = fields[path[0]]
     for part in path[1:]:
-        if not isinstance(placed.value, Table) or part not in placed.value.items:
+        if isinstance(placed.value, Pieces):
+            placed = placed.value.items[int(part)]
+        elif isinstance(placed.value, Table) and part in placed.value.items:
+            placed = placed.value.items[part]
+        else:
             break
-        placed = placed.value.items[part]
     return placed.location
 
 

@@ -3,29 +3,22 @@
 They stand in fleet.yaml, layer and host files, and merge as fields do: the strongest definition of each wins. Pure.
 """
 
-import re
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Final
 
 from attrs import frozen
 
 from datum.fleet.findings import Findings, listing, problem, suggestion
+from datum.fleet.limits import limits_of, read_limits
 from datum.fleet.merge import Said, merge_says
-from datum.fleet.nodes import Node, Scalar
+from datum.fleet.nodes import Node
 from datum.fleet.schema import Checker
 from datum.fleet.values import Placed
 from datum.model.manifest import Enforcement, Expectation, Limits, OnObservationFailure
-from datum.model.revision import Revision
 
 SETTING_KEYS: Final = ("enforcement", "expect", "limits", "observe")
-NO_LIMIT: Final = "none"
 
 _EXPECTED: Final = ("arch", "machine_id", "os")
-_COMMIT: Final = re.compile(r"(?:sha1:|sha256:)?([0-9a-f]{40}|[0-9a-f]{64})")
-_LATER_LIMITS: Final = MappingProxyType(
-    dict.fromkeys(("replaces", "restarts", "packages", "package_removals", "share"), "limits other than removals")
-)
 
 
 @frozen
@@ -44,7 +37,7 @@ def read_settings(nodes: Mapping[str, Node], checker: Checker) -> Mapping[str, P
     readers: Mapping[str, Callable[[Node, Checker, dict[str, Placed]], None]] = {
         "enforcement": _read_enforcement,
         "expect": _read_expect,
-        "limits": _read_limits,
+        "limits": read_limits,
         "observe": _read_observe,
     }
     for key, reader in readers.items():
@@ -67,7 +60,7 @@ def merge_settings(sources: list[tuple[int, str, Mapping[str, Placed]]], finding
     places = [placed.location for name, placed in merged.items() if name.startswith("expect.")]
     return Settings(
         Expectation(expected, _names(values.get("expect.warn")), min(places, default=None)),
-        _limits(values),
+        limits_of(values),
         Enforcement(str(values.get("enforcement", Enforcement.ENFORCE))),
         OnObservationFailure(str(values.get("observe.on_failure", OnObservationFailure.AUTO))),
     )
@@ -75,17 +68,6 @@ def merge_settings(sources: list[tuple[int, str, Mapping[str, Placed]]], finding
 
 def _names(value: object) -> frozenset[str]:
     return frozenset(value) if isinstance(value, tuple) else frozenset()
-
-
-def _limits(values: Mapping[str, object]) -> Limits:
-    removals = values.get("limits.removals", Limits().removals)
-    allowed = values.get("limits.allow")
-    count, commit = allowed if isinstance(allowed, tuple) else (None, "")
-    return Limits(
-        removals if isinstance(removals, int) else None,
-        count,
-        Revision(commit, algorithm="sha1" if len(commit) == 40 else "sha256") if commit else None,  # noqa: PLR2004
-    )
 
 
 def _read_enforcement(node: Node, checker: Checker, said: dict[str, Placed]) -> None:
@@ -120,37 +102,3 @@ def _read_expect(node: Node, checker: Checker, said: dict[str, Placed]) -> None:
                 hint = suggestion(text, _EXPECTED)
                 checker.findings.add(problem("bad-value", item.location, detail, hint=hint))
         said["expect.warn"] = Placed(tuple(sorted(warned)), nodes["warn"].location)
-
-
-def _read_limits(node: Node, checker: Checker, said: dict[str, Placed]) -> None:
-    table = checker.table(node, "limits")
-    nodes = checker.keys(table, ("removals", "allow"), "limits", later=_LATER_LIMITS) if table else {}
-    if "removals" in nodes:
-        found = nodes["removals"]
-        is_none = isinstance(found, Scalar) and found.text == NO_LIMIT
-        count = NO_LIMIT if is_none else checker.integer(found, "limits.removals (or none)")
-        if count is not None:
-            said["limits.removals"] = Placed(count, found.location)
-    if "allow" in nodes:
-        _read_allow(nodes["allow"], checker, said)
-
-
-def _read_allow(node: Node, checker: Checker, said: dict[str, Placed]) -> None:
-    table = checker.table(node, "limits.allow")
-    if table is None:
-        return
-    nodes = checker.keys(table, ("removals", "from"), "limits.allow")
-    for name in ("removals", "from"):
-        if name not in nodes:
-            detail = "limits.allow raises a limit for one trail: it says how many removals, and from which revision."
-            hint = "Write allow: {removals: N, from: SHA}; `datum plan` prints both."
-            checker.findings.add(problem("missing-field", node.location, detail, hint=hint))
-            return
-    count = checker.integer(nodes["removals"], "limits.allow.removals")
-    text = checker.text(nodes["from"], "limits.allow.from")
-    match = _COMMIT.fullmatch(text) if text is not None else None
-    if text is not None and match is None:
-        detail = f"'{text}' is no object name of a commit: 40 or 64 hexadecimal digits are wanted."
-        checker.findings.add(problem("bad-value", nodes["from"].location, detail))
-    if count is not None and match is not None:
-        said["limits.allow"] = Placed((count, match[1]), node.location)

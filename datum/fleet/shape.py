@@ -11,6 +11,8 @@ from datum.model.json import EMPTY, JsonObject, JsonValue
 # Schemas nest no deeper than this; below, anything is taken.
 _DEPTH: Final = 8
 
+_CONTENTS: Final = frozenset({"source", "template", "folder", "parts", "slot"})
+
 
 @frozen
 class Shape:
@@ -22,7 +24,7 @@ class Shape:
     only_text: bool = False
     # The string must be quoted, however clear it is (`x-datum: quoted`).
     is_quoted: bool = False
-    # It names a file of the repository: `source`, `template`, else empty.
+    # What it names or holds becomes contents: `source`, `template`, `folder`, `parts`, `slot`, else empty.
     content: str = ""
     # What a late value must be, by JSON Schema's name of the type; empty for anything.
     types: tuple[str, ...] = ()
@@ -58,7 +60,7 @@ def shape_of(schema: JsonValue, depth: int = _DEPTH) -> Shape:
         takes_text="string" in types,
         only_text=types == ("string",),
         is_quoted=annotation == "quoted",
-        content=str(annotation) if annotation in ("source", "template") else "",
+        content=str(annotation) if annotation in _CONTENTS else "",
         types=types,
         items=items[0] if items else None,
         entries=shapes_of(schema, depth - 1),

@@ -26,8 +26,15 @@ class Table:
     items: Mapping[str, Placed]
 
 
+@frozen
+class Pieces:
+    """A list whose items keep their places and may hold late values: what a content is put together from."""
+
+    items: tuple[Placed, ...]
+
+
 # Nodes are values of variables, which are merged before they are evaluated.
-Value: TypeAlias = "JsonValue | Late | Table | Scalar | ListNode"
+Value: TypeAlias = "JsonValue | Late | Table | Pieces | Scalar | ListNode"
 
 
 def plain_value(value: Value) -> JsonValue:
@@ -38,6 +45,8 @@ def plain_value(value: Value) -> JsonValue:
         return MappingProxyType(
             {key: plain_value(entry.value) for key, entry in value.items.items() if entry.value is not None}
         )
+    if isinstance(value, Pieces):
+        return tuple(plain_value(piece.value) for piece in value.items)
     if isinstance(value, Late):
         return value.text
     if isinstance(value, (Scalar, ListNode)):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from datum.diagnostics import Diagnostic
 from datum.errors import FleetError
 from datum.fleet.resolve import check_fleet, resolve_manifest
+from datum.model.content import Content
 from datum.model.manifest import EffectiveManifest
 from datum.testing.trees import MemoryTree, TreeFile
 from tests.unit.fleet.support import HEADER, HOST, PROVIDERS
@@ -33,6 +34,7 @@ _ANY_WORD = st.sampled_from(
         *("resources", "variables", "layers", "expect", "limits", "observe", "enforcement", "modules"),
         *("thing:a", "strict:b", "thing:${each.key}", "file:/x", "thing", "role", "base", "web", "default"),
         *("when", "for_each", "requires", "after", "absent", "override", "without", "text", "map", "mode", "source"),
+        *("contribute", "parts", "content", "folder", "assemble", "guards", "files", "changed", "replaces", "50%"),
         *("template", "on_removal", "allow", "unmanaged", "moved", "note", "restart_on", "warn", "removals", "from"),
         *("${var.a}", "${var.b", "${machine.cpus}", "${host.name}", "${each.value}", "$${x}", "a", "0644", "no", "~"),
     ]
@@ -121,6 +123,48 @@ def test_members_of_one_layer_merge_in_any_order(
     assert len(digests) == 1
 
 
+_CONTRIBUTED = st.dictionaries(
+    st.sampled_from(["a", "b", "c"]), st.sampled_from(["x", "y\n", "", "$${z}", "${host.name}", None]), max_size=3
+)
+
+
+@given(st.lists(_CONTRIBUTED, min_size=3, max_size=3), st.randoms(use_true_random=False))
+def test_slots_are_sorted_by_key_and_say_what_the_strongest_says(
+    stack: list[dict[str, str | None]], random: Any
+) -> None:
+    holder = {"resources": {"thing:a": {"assemble": "s"}}}
+    documents: list[dict[str, Any]] = [
+        {"contribute": {"s": dict(random.sample(list(one.items()), len(one)))}} for one in stack
+    ]
+    files = list(_tree({**holder, **documents[0]}, documents[1], documents[2]).items())
+    random.shuffle(files)
+    manifest = _resolve(dict(files))
+    assert manifest is not None
+    strongest = {key: text for one in stack for key, text in one.items()}
+    values = {"$${z}": "${z}", "${host.name}": "web1"}
+    lines = [values.get(text, text).rstrip("\n") + "\n" for _, text in sorted(strongest.items()) if text is not None]
+    assert manifest.resources[0].attributes["assemble"] == Content.from_bytes("".join(lines).encode())
+
+
+@given(_CONTRIBUTED, _CONTRIBUTED)
+def test_members_of_one_layer_contribute_in_any_order(left: dict[str, Any], right: dict[str, Any]) -> None:
+    digests = []
+    for first, second in ((left, right), (right, left)):
+        files: dict[str, TreeFile] = {
+            "fleet.yaml": HEADER,
+            "layers/role/m.yaml": json.dumps({"contribute": {"s": first}}),
+            "layers/role/n.yaml": json.dumps({"contribute": {"s": second}}),
+            "hosts/web1.yaml": json.dumps(
+                {"layers": {"role": ["m", "n"]}, "resources": {"thing:a": {"assemble": "s"}}}
+            ),
+        }
+        manifest = _resolve(files)
+        digests.append(manifest.digest if manifest is not None else "")
+    assert digests[0] == digests[1]
+    disagree = any(left[key] != right[key] for key in left.keys() & right.keys())
+    assert (digests[0] == "") == disagree
+
+
 @given(_ANY, _ANY, _ANY)
 @settings(suppress_health_check=[HealthCheck.too_slow])
 def test_nothing_but_fleet_errors_whatever_is_said(fleet: Any, base: Any, host: Any) -> None:
@@ -131,7 +175,10 @@ def test_nothing_but_fleet_errors_whatever_is_said(fleet: Any, base: Any, host: 
             "fleet.yaml": text,
             "layers/base/default.yaml": json.dumps({"resources": base, "variables": base}),
             "hosts/web1.yaml": json.dumps({"resources": host, "variables": base, "layers": fleet}),
-            "hosts/web2.yaml": json.dumps(host),
+            "hosts/web2.yaml": json.dumps(
+                {"contribute": host, "resources": {"thing:a": {"parts": host, "folder": base}}}
+            ),
+            "hosts/web3.yaml": json.dumps(host),
         }
         _resolve(files)
         check_fleet(MemoryTree(files), PROVIDERS, agent_version="1")

@@ -47,7 +47,26 @@ class ThingProvider:
             "mode": {"type": "string", "pattern": "^[0-7]{4}$", "x-datum": "quoted"},
             "source": {"type": "string", "x-datum": "source"},
             "template": {"type": "string", "x-datum": "template"},
+            "folder": {"type": "string", "x-datum": "folder"},
+            "assemble": {"type": "string", "x-datum": "slot"},
+            "parts": {
+                "type": "array",
+                "minItems": 1,
+                "x-datum": "parts",
+                "items": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                    "properties": {
+                        "content": {"type": "string", "not": {"const": "never"}},
+                        "source": {"type": "string", "x-datum": "source"},
+                        "template": {"type": "string", "x-datum": "template"},
+                    },
+                },
+            },
             "restart_on": {"type": "array", "items": {"type": "string"}},
+            "guards": {"type": "array", "items": {"type": "string"}},
             "any": {},
         },
     }

@@ -82,11 +82,14 @@ def test_requiring_what_when_switched_off_is_an_error() -> None:
 
 
 def test_other_references_to_what_is_off_drop() -> None:
-    text = "resources:\n  thing:b: {when: false}\n  thing:a: {after: [thing:b, thing:c], restart_on: [thing:b]}\n"
+    text = (
+        "resources:\n  thing:b: {when: false}\n"
+        "  thing:a: {after: [thing:b, thing:c], restart_on: [thing:b], guards: [thing:b, thing:c]}\n"
+    )
     found = resolve_host(text + "  thing:c: {}\n").by_id[ResourceId("thing", "a")]
     assert [str(one) for one in found.after] == ["thing:c"]
     assert [str(one) for one in found.dropped] == ["thing:b"]
-    assert dict(found.attributes) == {}
+    assert found.attributes == {"restart_on": (), "guards": ("thing:c",)}
 
 
 def test_reference_lists_of_a_type_are_attributes() -> None:

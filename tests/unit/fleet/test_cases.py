@@ -9,16 +9,17 @@ import yaml
 
 from datum.errors import FleetError
 from datum.fleet.resolve import check_fleet, resolve_manifest
-from datum.model.content import Content
+from datum.model.content import Content, Folder
 from datum.model.identity import HostName
 from datum.model.json import thaw
-from datum.model.manifest import EffectiveManifest, Resource
+from datum.model.manifest import AttributeValue, EffectiveManifest, Resource
 from datum.provider.contract import AnyProvider
 from datum.testing.trees import Gitlink, MemoryTree, Symlink, TreeFile
 from datum_providers.file.provider import FileProvider
+from tests.unit.fleet.support import PROVIDERS
 
 _CASES = Path(__file__).parents[3] / "fixtures" / "cases" / "fleet"
-_PROVIDERS: Mapping[str, AnyProvider] = {"file": FileProvider()}
+_PROVIDERS: Mapping[str, AnyProvider] = {"file": FileProvider(), "thing": PROVIDERS["thing"]}
 
 
 def _case(name: str) -> tuple[MemoryTree, Mapping[str, Any]]:
@@ -42,12 +43,23 @@ def _shown(manifest: EffectiveManifest, expected: Mapping[str, Any]) -> Mapping[
     return {key: value for key, value in everything.items() if key in expected or key == "resources"}
 
 
+def _attribute(value: AttributeValue) -> Any:
+    """Return a content by its path or its text, a folder by what is in it."""
+    match value:
+        case Content(source=source, inline=inline):
+            return source or (inline or b"").decode()
+        case Folder(source=source, entries=entries):
+            links = {entry.path: f" -> {entry.link}" for entry in entries if entry.link}
+            return {"source": source, "entries": [entry.path + links.get(entry.path, "") for entry in entries]}
+        case tuple():
+            return [_attribute(piece) for piece in value]
+        case _:
+            return value
+
+
 def _resource(resource: Resource) -> Mapping[str, Any]:
-    attributes = {
-        name: value.source if isinstance(value, Content) else value for name, value in resource.attributes.items()
-    }
     shown = {
-        "attributes": attributes,
+        "attributes": {name: _attribute(value) for name, value in resource.attributes.items()},
         "requires": list(map(str, resource.requires)),
         "after": list(map(str, resource.after)),
         "absent": resource.absent,

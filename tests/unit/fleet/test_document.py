@@ -10,7 +10,7 @@ from tests.unit.fleet.support import HEADER, HOST, PROVIDERS, diagnostics, error
 
 
 @pytest.mark.parametrize(
-    "key", ["modules", "contribute", "windows", "checks", "trust", "machine", "on_failure", "secrets", "approvals"]
+    "key", ["modules", "windows", "checks", "trust", "machine", "on_failure", "secrets", "approvals"]
 )
 def test_later_features_are_refused(key: str) -> None:
     assert host_errors(f"{key}: {{}}") == [("not-in-this-version", "1:1")]

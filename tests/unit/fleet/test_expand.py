@@ -69,7 +69,7 @@ def test_for_each_null_is_as_if_never_said() -> None:
         ("'thing:a': 3", "wrong-type"),
         ("'thing:a': {nothing: 1}", "unknown-field"),
         ("'thing:a': {while_stopped: {}}", "not-in-this-version"),
-        ("'thing:a': {assemble: x}", "not-in-this-version"),
+        ("'thing:a': {check: x}", "unknown-field"),
         ("'thing:a': {override: [text]}", "override-without-value"),
         ("'thing:a': {override: text}", "wrong-type"),
         ("'thing:a': {without: [a]}", "wrong-type"),

@@ -39,7 +39,8 @@ def test_lists_and_maps() -> None:
 
 def test_annotations() -> None:
     assert shape_of({"x-datum": "quoted"}).is_quoted
-    assert shape_of({"x-datum": "source"}).content == "source"
+    for name in ("source", "template", "folder", "parts", "slot"):
+        assert shape_of({"x-datum": name}).content == name
     assert shape_of({"x-datum": "instruction"}).content == ""
 
 
