@@ -1,62 +1,48 @@
 """Manifest to resource graph (design 4.5): parse, claim targets, draw edges, order.
 
-Rules enforced here: target identities are unique, nothing lies below a leaf, the agent's own places are no targets
-(design 3.4), references are resolved, no cycle remains. Every diagnostic of a manifest is collected. No effects.
+Rules enforced here and in the modules beside it: target identities are unique, references are resolved, what a check
+guards can be judged, no cycle remains. Every diagnostic of a manifest is collected. No effects.
 
-Every provider is called through the guard of this module: what it raises or answers against its contract is told as a
-bug of that provider, with the resource and the step.
+Every provider is called through the guard of `datum.graph.asking`: what it raises or answers against its contract is
+told as a bug of that provider, with the resource and the step.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Final, TypeVar
+from collections.abc import Collection, Iterable, Mapping
+
+from attrs import evolve
 
 from datum.diagnostics import Diagnostic, SourceLocation, sorted_unique
-from datum.errors import FleetError, ProviderContractError
+from datum.errors import FleetError
+from datum.graph.asking import ask, breach, check_answers, named
+from datum.graph.checks import guard_candidates
 from datum.graph.ordering import order_nodes
-from datum.model.graph import Dependency, DependencyKind, Node, ResourceGraph, Target, may_share
+from datum.graph.targets import Index, claim_targets
+from datum.model.graph import Dependency, DependencyKind, Node, ResourceGraph, Target
 from datum.model.identity import ResourceId
 from datum.model.manifest import EffectiveManifest, Resource
-from datum.provider.contract import AnyProvider, DesiredError, ImplicitEdge
-from datum.provider.paths import is_below, parents
-
-_Answer = TypeVar("_Answer")
-
-PROTECTED_PATHS: Final = ("/etc/datum", "/var/lib/datum")
-"""Where configuration, trust and state lie unless the host's configuration says otherwise; the host room refuses
-the real places as well, by every spelling."""
-
-
-class _Index:
-    """`TargetIndex` over the claimed targets."""
-
-    def __init__(self, holders: Mapping[Target, ResourceId]) -> None:
-        self._holders = holders
-        self._paths = {target.key: holder for target, holder in holders.items() if target.kind == "path"}
-
-    def holder(self, target: Target) -> ResourceId | None:
-        return self._holders.get(target)
-
-    def nearest_parent(self, path: str) -> ResourceId | None:
-        for parent in parents(path):
-            if parent in self._paths:
-                return self._paths[parent]
-        return None
+from datum.provider.contract import AnyProvider, DesiredError, ImplicitEdge, RelatedProvider
 
 
 def build_graph(manifest: EffectiveManifest, providers: Mapping[str, AnyProvider]) -> ResourceGraph:
     """Build the graph of one host.
 
     Raises:
-        FleetError: with every diagnostic: values that cannot be meant, targets held twice, cycles.
+        FleetError: with every diagnostic: values that cannot be meant, targets held twice, checks that cannot judge
+            what they guard, cycles.
         ProviderContractError: a provider raised, or answered what the contract does not allow.
     """
     diagnostics: list[Diagnostic] = []
     nodes = _parse(manifest.resources, providers, diagnostics)
-    holders = _claim_targets(nodes, diagnostics)
-    dependencies = _declared(nodes, frozenset(resource.id for resource in manifest.resources), diagnostics)
-    dependencies += _implicit(nodes, providers, _Index(holders))
-    ordering = order_nodes(nodes, dependencies)
-    diagnostics += ordering.diagnostics
+    claims = claim_targets(nodes)
+    index = Index(claims)
+    _relate(nodes, providers, index)
+    known = frozenset(resource.id for resource in manifest.resources)
+    dependencies = _declared(nodes, known, diagnostics)
+    dependencies += claims.edges
+    dependencies += _implicit(nodes, providers, index)
+    guarding = guard_candidates(nodes, providers, dependencies, known)
+    ordering = order_nodes(nodes, [*dependencies, *guarding.edges], guarding.guarded)
+    diagnostics += [*claims.diagnostics, *guarding.diagnostics, *ordering.diagnostics]
     if diagnostics:
         raise FleetError(*sorted_unique(diagnostics))
     requires: dict[ResourceId, list[ResourceId]] = {}
@@ -72,7 +58,10 @@ def build_graph(manifest: EffectiveManifest, providers: Mapping[str, AnyProvider
             source: tuple(sorted(set(targets))) if len(targets) > 1 else tuple(targets)
             for source, targets in requires.items()
         },
-        holders=holders,
+        holders=claims.holders,
+        exclusive=claims.exclusive,
+        guarded=guarding.guarded,
+        checks=guarding.checks,
     )
 
 
@@ -92,38 +81,11 @@ def _parse(
             diagnostics.append(_bad_value(resource, error))
             continue
         except Exception as error:
-            raise _breach(resource, "parse", f"raised {error!r}") from error
-        targets = _ask(resource, "targets", lambda provider=provider, desired=desired: tuple(provider.targets(desired)))  # type: ignore[misc]  # mypy cannot type defaults of lambdas
-        for target in targets:
-            if not isinstance(target, Target):
-                raise _breach(resource, "targets", f"answered {target!r}")
+            raise breach(resource, "parse", f"raised {error!r}") from error
+        targets = ask(resource, "targets", lambda provider=provider, desired=desired: tuple(provider.targets(desired)))  # type: ignore[misc]  # mypy cannot type defaults of lambdas
+        check_answers(resource, "targets", targets, Target)
         nodes[resource.id] = Node(resource, desired, targets)
     return nodes
-
-
-def _ask(resource: Resource, step: str, call: Callable[[], _Answer]) -> _Answer:
-    """Call into a provider.
-
-    Raises:
-        ProviderContractError: whatever it raised.
-    """
-    try:
-        return call()
-    except Exception as error:
-        raise _breach(resource, step, f"raised {error!r}") from error
-
-
-def _breach(resource: Resource, step: str, what: str) -> ProviderContractError:
-    return ProviderContractError(
-        Diagnostic(
-            location=resource.location,
-            code="provider-breach",
-            summary="A provider broke its contract.",
-            detail=f"The provider '{resource.id.type}', asked for '{step}' of {resource.id}, {what}. "
-            "This is a bug in it.",
-            resource=str(resource.id),
-        )
-    )
 
 
 def _bad_value(resource: Resource, error: DesiredError) -> Diagnostic:
@@ -138,70 +100,17 @@ def _bad_value(resource: Resource, error: DesiredError) -> Diagnostic:
     )
 
 
-def _claim_targets(nodes: Mapping[ResourceId, Node], diagnostics: list[Diagnostic]) -> dict[Target, ResourceId]:
-    holders: dict[Target, ResourceId] = {}
+def _relate(nodes: dict[ResourceId, Node], providers: Mapping[str, AnyProvider], index: Index) -> None:
+    """Let the types that ask for it learn of the neighbours of each of their resources."""
+    related = {kind: provider for kind, provider in named(nodes, providers) if isinstance(provider, RelatedProvider)}
     for origin, node in nodes.items():
-        for target in node.targets:
-            other = holders.setdefault(target, origin)
-            if other != origin and not may_share(nodes[other], node, target):
-                diagnostics.append(_held_twice(nodes, target, other, origin))
-            diagnostics.extend(_protected(node, target))
-    diagnostics.extend(_below_leaves(nodes, holders))
-    return holders
+        provider = related.get(origin.type)
+        if provider is not None:
+            nodes[origin] = evolve(node, desired=_related(node, provider, index))
 
 
-def _below_leaves(nodes: Mapping[ResourceId, Node], holders: Mapping[Target, ResourceId]) -> Iterable[Diagnostic]:
-    present = {
-        target.key: (target, holder)
-        for target, holder in holders.items()
-        if target.kind == "path" and not nodes[holder].resource.absent
-    }
-    leaves = {path: holder for path, (target, holder) in present.items() if target.leaf}
-    for path, (_, holder) in present.items():
-        for parent in parents(path):
-            if parent in leaves:
-                yield _below_leaf(nodes, leaves[parent], holder)
-
-
-def _held_twice(nodes: Mapping[ResourceId, Node], target: Target, first: ResourceId, second: ResourceId) -> Diagnostic:
-    return Diagnostic(
-        location=nodes[second].resource.location,
-        code="duplicate-target",
-        summary="Two resources hold one thing.",
-        detail=f"{second} and {first} both hold the {target}. One of them must go, or both must be one resource.",
-        resource=str(second),
-        related=((f"{first} is declared here", nodes[first].resource.location),),
-    )
-
-
-def _below_leaf(nodes: Mapping[ResourceId, Node], leaf: ResourceId, below: ResourceId) -> Diagnostic:
-    return Diagnostic(
-        location=nodes[below].resource.location,
-        code="below-a-file",
-        summary="Nothing can lie below a file.",
-        detail=f"{below} lies below {leaf}, which is no directory. Move one of them.",
-        resource=str(below),
-        related=((f"{leaf} is declared here", nodes[leaf].resource.location),),
-    )
-
-
-def _protected(node: Node, target: Target) -> Iterable[Diagnostic]:
-    if target.kind != "path":
-        return
-    for protected in PROTECTED_PATHS:
-        takes_along = is_below(protected, target.key) and (target.leaf or node.resource.absent)
-        if is_below(target.key, protected) or takes_along:
-            yield Diagnostic(
-                location=node.resource.location,
-                code="protected-path",
-                summary="The agent's own places are no target.",
-                detail=(
-                    f"{node.resource.id} would reach {protected}, where the agent keeps its state, configuration "
-                    "and trust. These are changed by datum's own commands only."
-                ),
-                resource=str(node.resource.id),
-            )
-            return
+def _related(node: Node, provider: RelatedProvider[object], index: Index) -> object:
+    return ask(node.resource, "relate", lambda: provider.relate(node.desired, index))
 
 
 def _declared(
@@ -231,9 +140,7 @@ def _unresolved(resource: Resource, target: ResourceId, location: SourceLocation
     )
 
 
-def _implicit(
-    nodes: Mapping[ResourceId, Node], providers: Mapping[str, AnyProvider], index: _Index
-) -> list[Dependency]:
+def _implicit(nodes: Mapping[ResourceId, Node], providers: Mapping[str, AnyProvider], index: Index) -> list[Dependency]:
     """Return the edges that follow from desired state.
 
     Between two absent resources an edge is turned round: what depends is removed first. Between an absent one and one
@@ -244,7 +151,7 @@ def _implicit(
         for edge in _edges(node, providers[origin.type], index):
             target = nodes.get(edge.target)
             if target is None:
-                raise _breach(node.resource, "edges", f"answered {edge.target}, which this host does not declare")
+                raise breach(node.resource, "edges", f"answered {edge.target}, which this host does not declare")
             if edge.target == origin or node.resource.absent is not target.resource.absent:
                 continue
             if node.resource.absent:
@@ -255,9 +162,7 @@ def _implicit(
     return found
 
 
-def _edges(node: Node, provider: AnyProvider, index: _Index) -> tuple[ImplicitEdge, ...]:
-    edges = _ask(node.resource, "edges", lambda: tuple(provider.edges(node.desired, index)))
-    for edge in edges:
-        if not isinstance(edge, ImplicitEdge):
-            raise _breach(node.resource, "edges", f"answered {edge!r}")
+def _edges(node: Node, provider: AnyProvider, index: Index) -> tuple[ImplicitEdge, ...]:
+    edges = ask(node.resource, "edges", lambda: tuple(provider.edges(node.desired, index)))
+    check_answers(node.resource, "edges", edges, ImplicitEdge)
     return edges

@@ -1,7 +1,8 @@
 """One look at the host: every provider is asked once, for all resources of its type (design 1.2).
 
 Reads only. Rules enforced here: an answer for every resource, unknown is never absent, a provider that raises or
-breaks its contract makes its own resources unobservable and nothing else, a host that is sick ends the pass.
+breaks its contract makes its own resources unobservable and nothing else, a host that is sick ends the pass. Of what
+may be removed it is known what would go along, and what is mounted there.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -24,7 +25,8 @@ from datum.model.observation import (
     Scope,
     Unobservable,
 )
-from datum.provider.contract import AnyProvider
+from datum.observer.below import has_room, with_holds
+from datum.provider.contract import AnyProvider, Removal
 from datum.provider.host import HostError, HostReader
 
 MASS_AT_LEAST: Final = 5
@@ -44,6 +46,8 @@ class Look:
     on_failure: OnObservationFailure = OnObservationFailure.AUTO
     expect: Expectation = field(factory=Expectation)
     machine: Machine = field(factory=Machine)
+    # What is looked at may be removed, whether or not it is declared absent: orphans.
+    is_removal: bool = False
 
 
 def observe_state(
@@ -56,7 +60,7 @@ def observe_state(
         look: by which means.
         known: resources that are known not to be observable (a late value could not be computed).
     """
-    observations: dict[ResourceId, Observation] = dict(known or {})
+    observations: dict[ResourceId, Observation] = {**(known or {}), **_leaving_nothing(nodes, look)}
     breaches: dict[str, str] = {}
     for kind, group in _by_type(nodes, observations).items():
         answers, breach = _ask(kind, group, look)
@@ -75,6 +79,20 @@ def observe_state(
         case OnObservationFailure.AUTO:
             pass
     return ObservedState(observations, look.machine, tuple(sickness), tuple(warnings), breaches)
+
+
+def _leaving_nothing(nodes: Mapping[ResourceId, Node], look: Look) -> Mapping[ResourceId, Absent]:
+    """Answer for what may be removed and is nothing on the host: what an old revision would have run is not run."""
+    if not look.is_removal:
+        return {}
+    return {origin: Absent() for origin, node in nodes.items() if _leaves_nothing(node, look.providers[origin.type])}
+
+
+def _leaves_nothing(node: Node, provider: AnyProvider) -> bool:
+    try:
+        return provider.removal(node.desired) is Removal.NOTHING
+    except Exception:  # noqa: BLE001  # the planner asks it again, and says that it is a breach
+        return False
 
 
 def observe_one(origin: ResourceId, node: Node, look: Look) -> Observation:
@@ -108,8 +126,21 @@ def _ask(kind: str, group: _Group, look: Look) -> tuple[dict[ResourceId, Observa
             Cause.BREACH, f"The provider '{kind}' broke its contract: {breach}. This is a bug in it.", discounted=True
         )
     else:
-        return {origin: answers[name] for name, (origin, _) in group.items()}, ""
+        return {origin: _looked_below(node, answers[name], look) for name, (origin, node) in group.items()}, ""
     return {origin: found for origin, _ in group.values()}, breach
+
+
+def _looked_below(node: Node, answer: Observation, look: Look) -> Observation:
+    """Look at what would go along as well, where the resource may go."""
+    if not isinstance(answer, Present) or not (look.is_removal or node.resource.absent):
+        return answer
+    if not has_room(node.targets):
+        return answer
+    try:
+        with look.deadline(look.providers[node.resource.id.type].observe_deadline):
+            return with_holds(node.targets, answer, look.reader)
+    except HostError as error:
+        return error.unobservable()
 
 
 def _failed_batch(kind: str, error: HostError) -> tuple[Unobservable, str]:
@@ -156,6 +187,7 @@ def _odd_answer(answer: object) -> str:
     parts: tuple[tuple[object, type], ...]
     if isinstance(answer, Present):
         parts = ((answer.fields, Mapping), (answer.detail, Mapping), (answer.identity, str))
+        parts += ((answer.holds, tuple), (answer.mounts, tuple))
     elif isinstance(answer, Absent):
         parts = ((answer.fields, Mapping),)
     elif isinstance(answer, Unobservable):

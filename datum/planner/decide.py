@@ -5,11 +5,12 @@ and never an error of the pass.
 """
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from types import NoneType
+from typing import Any, Final, TypeVar
 
 from attrs import evolve
 
-from datum.model.graph import Node
+from datum.model.graph import Node, Target
 from datum.model.json import is_json
 from datum.model.manifest import Hazard
 from datum.model.observation import (
@@ -21,9 +22,12 @@ from datum.model.observation import (
     Unobservable,
 )
 from datum.model.plan import Change, Effect, Need, Operation, Step
-from datum.provider.contract import AnyProvider, Removal, TransactionalProvider
+from datum.provider.contract import AnyProvider, PredictingProvider, Removal, TransactionalProvider
 
 _Answer = TypeVar("_Answer")
+
+UNMOUNTED: Final = "unmounted"
+"""The kind of a target that says that nothing is mounted on a path."""
 
 
 class BreachError(Exception):
@@ -54,6 +58,7 @@ def decide(node: Node, observed: Present | Absent, provider: AnyProvider) -> Ste
     """Return the step that this resource needs, None if it is in sync.
 
     Fields that could not be observed, or do not apply here, are left alone, except where the resource is created.
+    What is mounted in the way of a replacement or a deletion is a need that nothing fulfils.
 
     Raises:
         BreachError: the provider raised or broke its contract.
@@ -69,17 +74,37 @@ def decide(node: Node, observed: Present | Absent, provider: AnyProvider) -> Ste
         if not changes:
             return None
         step = evolve(step, changes=changes)
+    if isinstance(observed, Present) and step.operation is Operation.REPLACE and observed.mounts:
+        step = evolve(step, needs=(*step.needs, *_unmounted(observed)))
     return step
 
 
+def predicted(node: Node, observed: Observation, provider: AnyProvider) -> Present | Absent | None:
+    """Return what may be there once what this resource requires has changed; None: that makes no difference.
+
+    Raises:
+        BreachError: the provider raised or broke its contract.
+    """
+    if node.resource.absent or not isinstance(provider, PredictingProvider):
+        return None
+    answer = guarded(provider, "predict", lambda: provider.predict(node.desired, observed))
+    if not isinstance(answer, (Present, Absent, NoneType)):
+        raise BreachError(provider, f"predict answered {answer!r}")
+    return answer
+
+
 def deletion(observed: Present) -> Step:
-    """Return the step that removes what is there; its changes show every field that is known."""
+    """Return the step that removes what is there with what lies below it; its changes show what is known of it."""
     changes = tuple(
         Change(name, before, None)
         for name, before in sorted(observed.fields.items())
         if not isinstance(before, (Unobservable, NotApplicable))
     )
-    return Step(Operation.DELETE, changes)
+    return Step(Operation.DELETE, changes, _unmounted(observed), observed.holds)
+
+
+def _unmounted(observed: Present) -> tuple[Need, ...]:
+    return tuple(Need(Target(UNMOUNTED, path), f"Something is mounted on {path}.") for path in observed.mounts)
 
 
 def hazards_of(node: Node, step: Step, provider: AnyProvider) -> frozenset[Hazard]:
@@ -127,14 +152,12 @@ def removal_of(node: Node, provider: AnyProvider) -> Removal:
     return found
 
 
-def transaction_of(node: Node, step: Step, provider: AnyProvider) -> str:
+def transaction_of(node: Node, step: Step, provider: TransactionalProvider[Any]) -> str:
     """Return the transaction that the step joins, with its type; empty for none.
 
     Raises:
         BreachError: the provider raised or broke its contract.
     """
-    if not isinstance(provider, TransactionalProvider):
-        return ""
     key = guarded(provider, "transaction", lambda: provider.transaction(node.desired, step))
     _all_are(provider, "transaction", (key,), str)
     return f"{provider.type_name}/{key}" if key else ""
@@ -186,6 +209,11 @@ def _verify_parts(provider: AnyProvider, step: Step) -> None:
         raise BreachError(provider, "plan answered a step that changes nothing")
     if len({change.name for change in step.changes}) < len(step.changes):
         raise BreachError(provider, "plan answered two changes of one field")
+    _all_are(provider, "plan", step.takes, str)
+    if step.takes != tuple(sorted(set(step.takes))) or (step.takes and step.operation is Operation.CREATE):
+        raise BreachError(
+            provider, "plan answered paths to take that are not sorted, or that nothing can be taken from"
+        )
     for change in step.changes:
         if not (is_json(change.before) and is_json(change.after)):
             raise BreachError(provider, f"plan answered a change of {change.name} that JSON cannot carry")

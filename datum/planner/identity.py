@@ -30,12 +30,14 @@ def identity_object(plan: Plan) -> JsonObject:
 
 
 def _identity_action(action: Action) -> Mapping[str, JsonValue]:
+    takes: Mapping[str, JsonValue] = {"takes": [_portable(path) for path in action.takes]} if action.takes else {}
     return {
         "resource": _portable(str(action.resource)),
         "operation": str(action.operation),
         "hazards": sorted(str(hazard) for hazard in action.hazards),
         "before": {change.name: _portable(change.before) for change in action.changes},
         "after": {change.name: _portable(change.after) for change in action.changes},
+        **takes,
     }
 
 

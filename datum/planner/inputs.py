@@ -6,7 +6,7 @@ from attrs import field, frozen
 
 from datum.model.graph import Node, ResourceGraph
 from datum.model.identity import HostName, ResourceId
-from datum.model.manifest import Limits
+from datum.model.manifest import LimitClass, Limits
 from datum.model.observation import Observation, ObservedState
 from datum.model.revision import Revision
 from datum.provider.contract import AnyProvider
@@ -70,8 +70,8 @@ class PlanInput:
     converged: Mapping[ResourceId, Node] | None = None
     orphans: Mapping[ResourceId, OrphanSight] = field(factory=dict)
     limits: Limits = field(factory=Limits)
-    # `--allow removals=N`, valid with `--expect ID` only.
-    allowed_removals: int | None = None
+    # `--allow removals=N` and the like, valid with `--expect ID` only.
+    allowed: Mapping[LimitClass, int] = field(factory=dict)
 
     def declarations(self, origin: ResourceId) -> tuple[Node, ...]:
         """Return what the older revisions of the trail declared under this id, newest first."""

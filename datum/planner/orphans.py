@@ -1,18 +1,20 @@
 """What older revisions declared and the target does not (design 4.3). Pure.
 
 Nobody knows who made an orphan. It is removed only if it equals what some revision of the trail declared, no package
-owns it, nothing declared lies below it, and its place or its `on_removal` says so; everything else is kept and named.
+owns it, nothing declared lies below it, its place or its `on_removal` says so, and nothing would go with it that no
+deletion removes by itself; everything else is kept and named. What lies deeper is judged first.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heappush
 from typing import Final
 
 from attrs import evolve, frozen
 
-from datum.model.graph import Node, ResourceGraph, may_share
+from datum.model.graph import Node, ResourceGraph, Target, may_share
 from datum.model.identity import ResourceId
 from datum.model.manifest import OnRemoval
-from datum.model.observation import Absent, Present, Unobservable
+from datum.model.observation import Absent, Observation, Present, Unobservable
 from datum.model.plan import Action, Hold, HoldReason, Label, Orphan, OrphanState
 from datum.model.revision import Revision
 from datum.planner.decide import (
@@ -25,8 +27,12 @@ from datum.planner.decide import (
     removal_of,
 )
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
+from datum.planner.removals import Removals
 from datum.provider.contract import AnyProvider, Removal
-from datum.provider.paths import is_below
+from datum.provider.paths import parents, paths_below
+
+SHOWN: Final = 5
+"""Paths that the word on an orphan names."""
 
 KEEP_LINE: Final = "declare it with 'absent: true' to remove it, or leave it: it is kept"
 
@@ -51,27 +57,90 @@ def find_orphans(
 
 @frozen
 class OrphanPlan:
-    """What becomes of the orphans: a word on each, and the deletions in their order."""
+    """What becomes of the orphans: a word on each, sorted, and the deletions in their order."""
 
     orphans: tuple[Orphan, ...]
     actions: tuple[Action, ...]
+    # What the deletions remove.
+    removals: Removals
 
 
-def plan_orphans(given: PlanInput, hold: Hold | None) -> OrphanPlan:
-    """Decide on every orphan.
-
-    Args:
-        given: the whole input of the plan.
-        hold: set when all removals of the pass are held.
-    """
-    words: list[Orphan] = []
+def plan_orphans(given: PlanInput) -> OrphanPlan:
+    """Decide on every orphan, the deepest paths first: a directory may go when all that lies in it goes."""
+    removals = Removals()
+    if not given.orphans:
+        return OrphanPlan((), (), removals)
+    ground = _Ground(given)
+    # What deletions remove that lie deeper: of orphans, and of what the target declares absent, whatever may hold it.
+    going = Removals()
+    words: dict[ResourceId, Orphan] = {}
     actions: dict[ResourceId, Action] = {}
-    for origin in sorted(given.orphans):
-        word, action = _judge(origin, given.orphans[origin], given)
-        words.append(word)
+    for origin in _deepest_first(given):
+        sight = given.orphans.get(origin)
+        if sight is None:
+            seen = given.observed.observations[origin]
+            assert isinstance(seen, Present)  # noqa: S101  # `_deepest_first` names no others
+            going.add(given.graph.nodes[origin], seen.holds)
+            continue
+        words[origin], action = _judge(origin, sight, given, (ground, going))
         if action is not None:
-            actions[origin] = action if action.hold or hold is None else evolve(action, hold=hold)
-    return OrphanPlan(tuple(words), tuple(actions[origin] for origin in _reverse_order(given, actions)))
+            actions[origin] = action
+            for one in (going, removals):
+                one.add(sight.sights[0].node)
+    return OrphanPlan(
+        tuple(words[origin] for origin in sorted(words)),
+        tuple(actions[origin] for origin in _in_order(given, actions)),
+        removals,
+    )
+
+
+def _deepest_first(given: PlanInput) -> Sequence[ResourceId]:
+    """Return the orphans and what the target declares absent, the deepest paths first."""
+    depths = {origin: _depth(sight.sights[0].node if sight.sights else None) for origin, sight in given.orphans.items()}
+    for origin, node in given.graph.nodes.items():
+        if node.resource.absent and isinstance(given.observed.observations[origin], Present):
+            depths[origin] = _depth(node)
+    return sorted(depths, key=lambda origin: (-depths[origin], origin))
+
+
+def _depth(node: Node | None) -> int:
+    """Return how many directories are above its uppermost path; 0 without a path."""
+    targets = node.targets if node is not None else ()
+    return min((len(parents(target.key)) for target in targets if target.kind == "path"), default=0)
+
+
+class _Ground:
+    """What the target wants on the host, by path, target and identity."""
+
+    def __init__(self, given: PlanInput) -> None:
+        graph = given.graph
+        self._nodes = graph.nodes
+        self._holders = {
+            target: holder for target, holder in graph.holders.items() if not graph.nodes[holder].resource.absent
+        }
+        self._paths = {target.key: target for target in self._holders if target.kind == "path"}
+        self._ordered: Sequence[str] = sorted(self._paths)
+        self._identities: dict[str, ResourceId] = {}
+        for holder in sorted(set(self._holders.values())):
+            seen = given.observed.observations.get(holder)
+            if isinstance(seen, Present) and seen.identity:
+                self._identities.setdefault(seen.identity, holder)
+
+    def on_or_below(self, orphan: Node, observed: Observation) -> Iterator[ResourceId]:
+        """Yield what holds a target of an orphan, lies below one of its paths, or is the same thing on the host."""
+        for target in orphan.targets:
+            yield from self._holder(orphan, target)
+        for target in orphan.targets:
+            if target.kind == "path":
+                for path in paths_below(self._ordered, target.key):
+                    yield from self._holder(orphan, self._paths[path])
+        if isinstance(observed, Present) and observed.identity in self._identities:
+            yield self._identities[observed.identity]
+
+    def _holder(self, orphan: Node, target: Target) -> Iterator[ResourceId]:
+        holder = self._holders.get(target)
+        if holder is not None and not (target in orphan.targets and may_share(orphan, self._nodes[holder], target)):
+            yield holder
 
 
 @frozen
@@ -83,6 +152,9 @@ class _Case:
     package_unknown: str
     provider: AnyProvider
     given: PlanInput
+    ground: _Ground
+    # Deletions of the plan that may lie below it.
+    going: Removals
 
     @property
     def newest(self) -> Sight:
@@ -103,14 +175,16 @@ _REMOVABLE: Final = _Word(
 )
 
 
-def _judge(origin: ResourceId, sight: OrphanSight, given: PlanInput) -> tuple[Orphan, Action | None]:
+def _judge(
+    origin: ResourceId, sight: OrphanSight, given: PlanInput, around: tuple[_Ground, Removals]
+) -> tuple[Orphan, Action | None]:
     provider = given.providers.get(origin.type)
     declared_by = next((entry.revision for entry in given.trail if _declares(entry, origin)), None)
     action = None
     if provider is None or not sight.sights:
         word = _Word(OrphanState.UNSETTLED, "unresolvable", f"No provider of type '{origin.type}' is installed.")
     else:
-        case = _Case(sight.sights, sight.package, sight.package_unknown, provider, given)
+        case = _Case(sight.sights, sight.package, sight.package_unknown, provider, given, *around)
         try:
             word = next((found for rule in _RULES if (found := rule(case)) is not None), _REMOVABLE)
             if word is _REMOVABLE:
@@ -167,9 +241,15 @@ def _unwanted(case: _Case) -> _Word | None:
     if resource.on_removal is OnRemoval.KEEP:
         detail = f"Revision {case.newest.revision.short} declared it with 'on_removal: keep'."
         return _Word(OrphanState.KEPT, "on_removal", detail)
-    if resource.on_removal is None and place is Removal.KEEP:
+    if resource.on_removal is None and place is Removal.KEEP and not _is_cleared(case):
         return _Word(OrphanState.KEPT, "default_keep", "Its place is not one that is meant to be dropped into.")
     return None
+
+
+def _is_cleared(case: _Case) -> bool:
+    """Whether it lies in a directory that the target wants to itself, and would be cleared away from there."""
+    paths = [target.key for target in case.newest.node.targets if target.kind == "path"]
+    return bool(paths) and paths[0].rpartition("/")[0] in case.given.graph.exclusive
 
 
 def _modified(case: _Case) -> _Word | None:
@@ -190,10 +270,25 @@ def _owned(case: _Case) -> _Word | None:
 
 
 def _still_declared(case: _Case) -> _Word | None:
-    for holder in _declared_on_or_below(case):
+    for holder in case.ground.on_or_below(case.newest.node, case.newest.observation):
         detail = f"{holder}, which the target declares, lies below it or is the same thing."
         return _Word(OrphanState.KEPT, "declared_below", detail)
     return None
+
+
+def _mounted(case: _Case) -> _Word | None:
+    for path in _seen(case.newest).mounts:
+        return _Word(OrphanState.KEPT, "holds_mount", f"Something is mounted on {path}.")
+    return None
+
+
+def _holding(case: _Case) -> _Word | None:
+    left = case.going.left_of(_seen(case.newest).holds).paths
+    if not left:
+        return None
+    shown = ", ".join(left[:SHOWN]) + (f" and {len(left) - SHOWN} more" if len(left) > SHOWN else "")
+    detail = f"It would take along what no deletion of this plan removes: {shown}."
+    return _Word(OrphanState.KEPT, "holds_data", detail)
 
 
 # The first that has a word decides; where none has, the orphan is removed.
@@ -205,31 +300,21 @@ _RULES: Final[tuple[Callable[[_Case], _Word | None], ...]] = (
     _modified,
     _owned,
     _still_declared,
+    _mounted,
+    _holding,
 )
 
 
-def _declared_on_or_below(case: _Case) -> Iterable[ResourceId]:
-    graph = case.given.graph
-    orphan = case.newest.node
-    paths = [target.key for target in orphan.targets if target.kind == "path"]
-    identity = case.newest.observation.identity if isinstance(case.newest.observation, Present) else ""
-    for target, holder in graph.holders.items():
-        node = graph.nodes[holder]
-        if node.resource.absent or (target in orphan.targets and may_share(orphan, node, target)):
-            continue
-        seen = case.given.observed.observations.get(holder)
-        is_on_it = target in orphan.targets
-        is_below_it = target.kind == "path" and any(is_below(target.key, path) for path in paths)
-        is_same_thing = bool(identity) and isinstance(seen, Present) and seen.identity == identity
-        if is_on_it or is_below_it or is_same_thing:
-            yield holder
+def _seen(sight: Sight) -> Present:
+    assert isinstance(sight.observation, Present)  # noqa: S101  # the rules let nothing else through
+    return sight.observation
 
 
 def _deletion(origin: ResourceId, case: _Case) -> Action:
     """Return the action that removes an orphan; hazards have nobody to allow them, since the target is silent on it."""
     newest = case.newest
-    assert isinstance(newest.observation, Present)  # noqa: S101  # the rules let nothing else through
-    step = deletion(newest.observation)
+    taking = case.going.left_of(_seen(newest).holds)
+    step = evolve(deletion(_seen(newest)), takes=taking.paths)
     hazards = hazards_of(newest.node, step, case.provider)
     hold = None
     if is_protected(newest.node, case.given.declarations(origin)):
@@ -252,15 +337,31 @@ def _deletion(origin: ResourceId, case: _Case) -> Action:
         hazards=hazards,
         label=Label.RETRY if case.given.is_retry else Label.INTENT,
         hold=hold,
+        requires=taking.leans_on,
         step=step,
         orphan_of=newest.revision,
     )
 
 
-def _reverse_order(given: PlanInput, actions: Mapping[ResourceId, Action]) -> list[ResourceId]:
-    """Return the deletions in reverse of the old graphs' orders, newest revision first."""
-    ordered: dict[ResourceId, None] = {}
+def _in_order(given: PlanInput, actions: Mapping[ResourceId, Action]) -> Iterable[ResourceId]:
+    """Return the deletions in reverse of the old graphs' orders, newest revision first, but what lies deeper first."""
+    reverse: dict[ResourceId, None] = {}
     for entry in given.trail:
         if isinstance(entry, Declaration):
-            ordered.update(dict.fromkeys(origin for origin in reversed(entry.order) if origin in actions))
-    return list(ordered)
+            reverse.update(dict.fromkeys(origin for origin in reversed(entry.order) if origin in actions))
+    place = {origin: number for number, origin in enumerate(reverse)}
+    waits_for = {origin: actions[origin].requires & actions.keys() for origin in reverse}
+    frees: dict[ResourceId, list[ResourceId]] = {}
+    for origin, others in waits_for.items():
+        for other in others:
+            frees.setdefault(other, []).append(origin)
+    left = {origin: len(others) for origin, others in waits_for.items()}
+    free = [(place[origin], origin) for origin, number in left.items() if not number]
+    heapify(free)
+    while free:
+        _, origin = heappop(free)
+        yield origin
+        for freed in frees.get(origin, ()):
+            left[freed] -= 1
+            if not left[freed]:
+                heappush(free, (place[freed], freed))

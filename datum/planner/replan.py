@@ -1,12 +1,15 @@
 """One action whose turn has come, planned again against what is there now (design 1.4). Pure.
 
 Equal to what was planned: done as planned. Nothing left to do: `already`. Anything else may only be as weak as the
-planned step, or weaker, and add no hazard; otherwise it is held, since nobody saw a plan that says it.
+planned step, or weaker, add no hazard and take no path along that the planned one does not; otherwise it is held, since
+nobody saw a plan that says it.
 """
 
 from collections.abc import Mapping
 
-from datum.model.graph import Node
+from attrs import evolve
+
+from datum.model.graph import Node, Target
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, Observation, Present, Unobservable
 from datum.model.plan import Action, Hold, HoldReason, Operation, Replan, Step
@@ -14,7 +17,7 @@ from datum.planner.decide import BreachError, decide, deletion, equals, hazards_
 from datum.provider.contract import AnyProvider
 
 
-def replan(
+def replan(  # noqa: PLR0913  # named parts of one question, those after the first three with a default or by name
     action: Action,
     node: Node,
     observation: Observation,
@@ -22,6 +25,7 @@ def replan(
     providers: Mapping[str, AnyProvider],
     older: tuple[Node, ...] = (),
     package: str | None = None,
+    provided: frozenset[Target] = frozenset(),
 ) -> Replan:
     """Plan one action again.
 
@@ -32,11 +36,12 @@ def replan(
         providers: every type.
         older: what the trail declared under this id.
         package: the package that owns what is there, if one does.
+        provided: targets of what is staged together with it: there, or gone, as soon as it is.
     """
     if isinstance(observation, Unobservable):
         return Replan(hold=_changed(action, f"it cannot be looked at any more: {observation.detail}"))
     if action.operation is Operation.DELETE:
-        return _replan_deletion(action, observation)
+        return _replan_deletion(action, observation, provided)
     provider = providers[action.resource.type]
     try:
         step = decide(node, observation, provider)
@@ -48,17 +53,29 @@ def replan(
             hazards |= frozenset() if is_owned else {Hazard.DATA_LOSS}
     except BreachError as error:
         return Replan(hold=_changed(action, error.unobservable.detail), is_breach=True)
-    return _compare(action, step, unallowed(node, hazards - action.hazards, older))
+    return _compare(action, _without(step, provided), unallowed(node, hazards - action.hazards, older))
 
 
-def _replan_deletion(action: Action, observation: Present | Absent) -> Replan:
+def _without(step: Step, provided: frozenset[Target]) -> Step:
+    """Return the step without what candidates of its set see to: what they provide, and what they remove."""
+    if not provided:
+        return step
+    paths = {target.key for target in provided if target.kind == "path"}
+    return evolve(
+        step,
+        needs=tuple(need for need in step.needs if need.target not in provided),
+        takes=tuple(path for path in step.takes if path not in paths),
+    )
+
+
+def _replan_deletion(action: Action, observation: Present | Absent, provided: frozenset[Target]) -> Replan:
     """A delete is never planned again: what is there must be what was to be deleted."""
     if isinstance(observation, Absent):
         return Replan()
-    step = deletion(observation)
-    if step.changes == action.changes:
-        return Replan(step)
-    return Replan(hold=_changed(action, "what is there is not what was to be deleted"))
+    step = _without(deletion(observation), provided)
+    if step.changes != action.changes:
+        return Replan(hold=_changed(action, "what is there is not what was to be deleted"))
+    return _compare(action, step, frozenset())
 
 
 def _compare(action: Action, step: Step, added: frozenset[Hazard]) -> Replan:
@@ -66,9 +83,12 @@ def _compare(action: Action, step: Step, added: frozenset[Hazard]) -> Replan:
         return Replan(hold=_changed(action, f"it would now take a {step.operation}, not a {action.operation}"))
     if added:
         return Replan(hold=_changed(action, f"it would now risk {', '.join(sorted(added))}"))
+    if grown := sorted(set(step.takes).difference(action.takes)):
+        return Replan(hold=_changed(action, f"it would now take along {grown[0]}"))
     if step.needs:
         return Replan(hold=_changed(action, step.needs[0].detail))
-    return Replan(step, differs=(step.operation, step.changes) != (action.operation, action.changes))
+    now = (step.operation, step.changes, step.takes)
+    return Replan(step, differs=now != (action.operation, action.changes, action.takes))
 
 
 def _changed(action: Action, what: str) -> Hold:

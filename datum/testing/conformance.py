@@ -11,18 +11,20 @@ Every rule of `datum.provider.contract` that can be seen from outside is tried o
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
-from attrs import evolve, field, frozen
+from attrs import evolve
 
 from datum.model.graph import Target
 from datum.model.manifest import AttributeValue, Hazard
 from datum.model.observation import Absent, Observation, Present
-from datum.model.plan import Effect, Operation, Step
+from datum.model.plan import Effect, Step
 from datum.provider.contract import CONTRACT_VERSION, AnyProvider, ImplicitEdge, Provider, Removal
 from datum.provider.host import HostError
+from datum.testing.cases import ConformanceCase
 from datum.testing.host import FakeHost
+from datum.testing.optional import check_checking, check_predicted, check_related, check_staged, deletion_by_engine
 from datum.testing.rules import (
     EveryTarget,
     Refusal,
@@ -32,7 +34,6 @@ from datum.testing.rules import (
     apply_raises,
     check_step,
     complaints_of,
-    deletion_of,
     parsed,
     plain_attributes,
     properties_of,
@@ -42,29 +43,9 @@ from datum.testing.rules import (
     visible,
 )
 
+__all__ = ["ConformanceCase", "ProviderConformance"]
+
 _TYPE_NAME = re.compile(r"[a-z][a-z0-9_]*")
-
-
-def _leave(host: FakeHost) -> None:
-    """Arrange nothing."""
-
-
-@frozen
-class ConformanceCase:
-    """One declaration on one arranged host, and the operation that must follow."""
-
-    # For messages.
-    title: str
-    # Name of the resource, in normal form.
-    name: str
-    attributes: Mapping[str, AttributeValue]
-    # What `plan` answers; None when the host is as declared.
-    operation: Operation | None
-    arrange: Callable[[FakeHost], None] = field(default=_leave)
-    # Whether the step can be done on this host, and nothing is left to do then.
-    converges: bool = True
-    # Whether the engine may delete what stands there afterwards.
-    can_delete: bool = True
 
 
 class ProviderConformance:
@@ -100,7 +81,7 @@ class ProviderConformance:
 
     def test_parse_answers_for_whatever_the_schema_lets_through(self) -> None:
         """`parse` returns, or raises `DesiredError`, for every value of the schema's shape; equal each time."""
-        from datum.testing.strategies import attributes_for, check_all
+        from datum.testing.schemas import attributes_for, check_all
 
         provider = self.provider_class()
 
@@ -192,7 +173,8 @@ class ProviderConformance:
             seen = self._seen(provider, case, host)
             if not isinstance(seen, Present) or not case.can_delete:
                 continue
-            provider.apply(host.writer(), provider.parse(case.name, case.attributes), deletion_of(seen))
+            desired = provider.parse(case.name, case.attributes)
+            provider.apply(host.writer(), desired, deletion_by_engine(provider, desired, seen, host))
             gone = self._seen(provider, case, host)
             require(isinstance(gone, Absent), f"{case.title}: after its deletion there is {gone}")
 
@@ -249,6 +231,26 @@ class ProviderConformance:
             step = self._step(provider, evolve(case, attributes=attributes), host)
             left = [change.name for change in step.changes if change.name in provider.fields] if step else []
             require(not left, f"{case.title}: adopted, and {left} would change")
+
+    def test_related_state_has_the_same_targets_and_is_related_once(self) -> None:
+        """`relate` is pure, changes no target, and has nothing to add a second time."""
+        for case in self.cases:
+            check_related(self.provider_class(), case)
+
+    def test_predicted_state_can_be_planned_against(self) -> None:
+        """`predict` is pure, from whatever was observed, and what it answers is what `plan` understands."""
+        for case in self.cases:
+            check_predicted(self.provider_class(), case, self._arranged(case))
+
+    def test_checks_name_resources_and_are_programs(self) -> None:
+        """`guards` and `check` are pure, and a check is that of its own resource."""
+        for case in self.cases:
+            check_checking(self.provider_class(), case)
+
+    def test_what_can_be_staged_changes_nothing_until_it_is_committed(self) -> None:
+        """With a staging writer `apply` leaves candidates behind; thrown away they leave nothing, committed all."""
+        for case in self.cases:
+            check_staged(self.provider_class(), case, self._arranged)
 
     def _arranged(self, case: ConformanceCase) -> FakeHost:
         host = self.make_host()

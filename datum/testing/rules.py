@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 from attrs import frozen
 
-from datum.model.content import Content
+from datum.model.content import Content, Folder
 from datum.model.graph import Target
 from datum.model.identity import ResourceId
 from datum.model.json import JsonValue, thaw
@@ -37,6 +37,14 @@ class EveryTarget:
     def nearest_parent(self, path: str) -> ResourceId | None:
         """As `TargetIndex`."""
         return ResourceId("other", path)
+
+    def paths_below(self, path: str) -> tuple[str, ...]:
+        """As `TargetIndex`."""
+        return (f"{path.rstrip('/')}/declared", f"{path.rstrip('/')}/declared/below")
+
+    def is_exclusive(self, path: str) -> bool:
+        """As `TargetIndex`."""
+        return path != "/"
 
 
 def require(condition: bool, text: str) -> None:  # noqa: FBT001 - reads as assert does
@@ -76,7 +84,21 @@ def visible(seen: Observation, title: str) -> Present | Absent:
 
 def plain_attributes(attributes: Mapping[str, AttributeValue]) -> dict[str, JsonValue]:
     """Return the attributes that a schema can judge."""
-    return {name: value for name, value in attributes.items() if not isinstance(value, (Content, Late))}
+    found: dict[str, JsonValue] = {}
+    for name, value in attributes.items():
+        if isinstance(value, Folder):
+            # Its field holds the path of the folder before the fleet reads it.
+            found[name] = value.source
+            continue
+        if isinstance(value, (Content, Late)):
+            continue
+        if not isinstance(value, tuple):
+            found[name] = value
+            continue
+        items = tuple(item for item in value if not isinstance(item, (Content, Late)))
+        if len(items) == len(value):
+            found[name] = items
+    return found
 
 
 def parsed(provider: AnyProvider, name: str, attributes: Mapping[str, AttributeValue]) -> object:
@@ -117,6 +139,14 @@ def check_step(step: Step, seen: Present | Absent, title: str) -> None:
     require(len(names) == len(set(names)), f"{title}: a field changes twice: {names}")
     odd = [change.name for change in step.changes if not (is_json(change.before) and is_json(change.after))]
     require(not odd, f"{title}: {odd} change from or to what is no JSON value")
+    _check_takes(step, title)
+
+
+def _check_takes(step: Step, title: str) -> None:
+    all_are(step.takes, str, title)
+    require(step.takes == tuple(sorted(set(step.takes))), f"{title}: it takes along what is not sorted: {step.takes}")
+    is_taking = step.operation in {Operation.UPDATE, Operation.REPLACE}
+    require(is_taking or not step.takes, f"{title}: {step.operation} takes {step.takes} along")
 
 
 def known_fields(fields: Mapping[str, FieldValue]) -> dict[str, JsonValue]:
@@ -128,7 +158,8 @@ def known_fields(fields: Mapping[str, FieldValue]) -> dict[str, JsonValue]:
 
 def deletion_of(seen: Present) -> Step:
     """Return the deletion that the engine plans of what was seen."""
-    return Step(Operation.DELETE, tuple(Change(name, value, None) for name, value in known_fields(seen.fields).items()))
+    changes = tuple(Change(name, value, None) for name, value in known_fields(seen.fields).items())
+    return Step(Operation.DELETE, changes, takes=seen.holds)
 
 
 def steps_for(provider: AnyProvider, desired: object, seen: Observation) -> tuple[Step, ...]:

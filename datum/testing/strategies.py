@@ -1,17 +1,17 @@
-"""Hypothesis strategies for the values of the model, and for attributes that fit a schema.
+"""Hypothesis strategies for the values of the model; those for attributes that fit a schema are in `schemas`.
 
-The only module of the package that imports hypothesis, which only tests need. A new field of the model is added here
-in the same change.
+These two modules alone import hypothesis, which only tests need. A new field of the model is added here in the same
+change.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, TypeVar
+from collections.abc import Mapping
+from typing import Final, Literal
 
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from datum.diagnostics import Diagnostic, Severity, SourceLocation
-from datum.model.content import Content
+from datum.model.check import Check
+from datum.model.content import Content, Folder, FolderEntry
 from datum.model.graph import Dependency, DependencyKind, Target
 from datum.model.identity import HostName, ResourceId
 from datum.model.json import JsonObject, JsonValue, digest
@@ -22,6 +22,7 @@ from datum.model.manifest import (
     Expectation,
     Hazard,
     Late,
+    LimitClass,
     Limits,
     OnObservationFailure,
     OnRemoval,
@@ -42,15 +43,12 @@ from datum.model.plan import (
 from datum.model.pointer import Pointer, TrailEntry
 from datum.model.provenance import FieldOrigin, Say
 from datum.model.revision import Revision
-
-_Value = TypeVar("_Value")
+from datum.model.source import EntryKind
 
 # The greatest integer that canonical JSON carries exactly (RFC 8785).
 _SAFE = 2**53 - 1
 _SURROGATES: Final[tuple[Literal["Cs"]]] = ("Cs",)
 _LABEL = r"[a-z0-9]([a-z0-9-]{0,8}[a-z0-9])?"
-# No field of a schema has such a name.
-_OTHER_NAMES = st.from_regex(r"other-[a-z]{1,6}", fullmatch=True)
 _WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), max_size=20)
 
 resource_types = st.from_regex(r"[a-z][a-z0-9_]{0,10}", fullmatch=True)
@@ -130,15 +128,46 @@ contents = st.builds(Content.from_bytes, st.binary(max_size=80), source=_WORDS) 
 )
 """Bytes at hand, and bytes named by a blob."""
 
-late_values = st.builds(Late, _WORDS, json_objects, st.just("") | st.just("templates/a.j2"))
+_PLAIN_PATHS = st.from_regex(r"[a-z]{1,4}(/[a-z]{1,4}){0,2}", fullmatch=True)
+_HEX = st.from_regex(r"[0-9a-f]{40}", fullmatch=True)
+
+folder_entries = st.builds(
+    FolderEntry, _PLAIN_PATHS, st.sampled_from([EntryKind.FILE, EntryKind.EXECUTABLE]), _HEX
+) | st.builds(FolderEntry, _PLAIN_PATHS, st.just(EntryKind.SYMLINK), _HEX, st.just("../x") | st.just("/etc/x"))
+"""Names of a folder of the repository."""
+
+
+def _whole(found: list[FolderEntry]) -> tuple[FolderEntry, ...]:
+    """Return the entries sorted, without those below another that is no folder."""
+    paths = {one.path: one for one in found}
+    return tuple(paths[path] for path in sorted(paths) if not any(path.startswith(f"{other}/") for other in paths))
+
+
+folders = st.builds(Folder, _HEX, st.just("files/app"), st.lists(folder_entries, max_size=5).map(_whole))
+"""Folders of the repository: sorted, nothing below a file."""
+
+late_values = st.builds(Late, _WORDS, json_objects, st.just("") | st.just("templates/a.j2"), st.booleans())
 """Values that wait for the machine."""
 
+parts: st.SearchStrategy[tuple[Content | Late, ...]] = st.lists(contents | late_values, max_size=3).map(tuple)
+"""Pieces of one file."""
+
 attribute_maps: st.SearchStrategy[Mapping[str, AttributeValue]] = st.dictionaries(
-    st.from_regex(r"[a-z][a-z_]{0,8}", fullmatch=True), json_values | contents | late_values, max_size=4
+    st.from_regex(r"[a-z][a-z_]{0,8}", fullmatch=True),
+    json_values | contents | folders | late_values | parts,
+    max_size=4,
 )
 """Attributes of a resource of an unknown type."""
 
-targets = st.builds(Target, st.sampled_from(["path", "user", "unit", "port"]), _WORDS, st.booleans())
+targets = st.builds(
+    Target,
+    st.sampled_from(["path", "user", "unit", "port"]),
+    _WORDS,
+    shared=st.booleans(),
+    leaf=st.booleans(),
+    exclusive=st.booleans(),
+    shared_with=st.just("") | st.just("staff") | st.just("50"),
+)
 """What resources hold."""
 
 dependencies = st.builds(
@@ -174,6 +203,8 @@ resources = st.builds(
     moved=st.none() | resource_ids,
     note=_WORDS,
     origins=st.dictionaries(st.sampled_from(["mode", "owner"]), origins, max_size=2),
+    references=st.dictionaries(resource_ids, locations, max_size=2),
+    dropped=st.lists(resource_ids, max_size=2).map(tuple),
 )
 """Resources as declared."""
 
@@ -181,6 +212,8 @@ limits = st.builds(
     Limits,
     st.none() | st.integers(0, 99),
     st.none() | st.integers(0, 99),
+    st.none() | st.integers(0, 100),
+    st.dictionaries(st.sampled_from(LimitClass), st.integers(0, 99), max_size=3),
     st.none() | revisions,
 )
 """Brakes."""
@@ -224,7 +257,10 @@ field_maps = st.dictionaries(
 )
 """Observed fields."""
 
-presents = st.builds(Present, field_maps, json_objects, st.just("") | st.just("1:2"))
+sorted_paths: st.SearchStrategy[tuple[str, ...]] = st.sets(paths, max_size=3).map(lambda found: tuple(sorted(found)))
+"""Paths, each once."""
+
+presents = st.builds(Present, field_maps, json_objects, st.just("") | st.just("1:2"), sorted_paths, sorted_paths)
 """What is there."""
 
 absents = st.builds(Absent, field_maps)
@@ -244,6 +280,8 @@ changes = st.builds(
     sensitive=st.booleans(),
     before_text=st.none() | _WORDS,
     after_text=st.none() | _WORDS,
+    after_blob=st.just("") | _HEX,
+    is_private=st.booleans(),
 )
 """Fields before and after."""
 
@@ -253,15 +291,36 @@ needs = st.builds(Need, targets, _WORDS)
 effects = st.builds(Effect, targets, st.booleans())
 """What comes into being."""
 
+_TAKING: Final = frozenset({Operation.UPDATE, Operation.REPLACE, Operation.DELETE})
+
+
+def _step(operation: Operation, changed: tuple[Change, ...], needed: tuple[Need, ...], takes: tuple[str, ...]) -> Step:
+    return Step(operation, changed, needed, takes if operation in _TAKING else ())
+
+
 steps = st.builds(
-    Step,
+    _step,
     st.sampled_from(Operation),
     st.lists(changes, min_size=1, max_size=3).map(tuple),
     st.lists(needs, max_size=2).map(tuple),
+    sorted_paths,
 )
-"""Steps of any operation."""
+"""Steps of any operation; those that remove something may take paths along."""
 
-holds = st.builds(Hold, st.sampled_from(HoldReason), _WORDS, _WORDS)
+checks = st.builds(
+    Check,
+    resource_ids,
+    st.lists(_WORDS, min_size=1, max_size=3).map(tuple),
+    st.floats(0.1, 600),
+    st.dictionaries(st.from_regex(r"[A-Z]{1,6}", fullmatch=True), _WORDS, max_size=2),
+    st.booleans(),
+    st.none() | locations,
+)
+"""Programs that judge candidates."""
+
+holds = st.builds(Hold, st.sampled_from(HoldReason), _WORDS, _WORDS) | st.builds(
+    Hold, st.just(HoldReason.LIMIT), _WORDS, _WORDS, st.sampled_from(LimitClass)
+)
 """What keeps an action from being done."""
 
 
@@ -296,99 +355,3 @@ pointers = st.builds(
     sealed=st.booleans(),
 )
 """Pointers of any shape that the type allows."""
-
-
-def attributes_for(schema: JsonObject) -> st.SearchStrategy[Mapping[str, AttributeValue]]:
-    """Return a strategy for attributes that a schema of a resource type lets through.
-
-    Understands `type`, `enum`, `const`, `pattern`, `minLength`, `minimum`, `maximum`, `items`, `minItems`,
-    `properties`, `required`, `additionalProperties` and `x-datum`; other keywords are not looked at.
-    """
-    properties = schema.get("properties")
-    fields = {
-        name: _value_for(about)
-        for name, about in (properties.items() if isinstance(properties, Mapping) else ())
-        if isinstance(about, Mapping)
-    }
-    named = schema.get("required")
-    required = {name for name in named if isinstance(name, str)} if isinstance(named, (list, tuple)) else set()
-    return st.fixed_dictionaries(
-        {name: fields[name] for name in fields if name in required},
-        optional={name: fields[name] for name in fields if name not in required},
-    )
-
-
-def check_all(strategy: st.SearchStrategy[_Value], check: Callable[[_Value], None]) -> None:
-    """Let a check see many values; raise what it raises for the simplest one it does not like."""
-
-    @settings(max_examples=100, deadline=None, database=None, suppress_health_check=list(HealthCheck))
-    @given(strategy)
-    def run(value: _Value) -> None:
-        check(value)
-
-    run()
-
-
-def _value_for(about: JsonObject) -> st.SearchStrategy[AttributeValue]:
-    if about.get("x-datum") in {"source", "template"}:
-        return contents
-    if "const" in about:
-        return st.just(about["const"])
-    choices = about.get("enum")
-    if isinstance(choices, (list, tuple)):
-        return st.sampled_from(choices)
-    kinds = about.get("type")
-    names = [kinds] if isinstance(kinds, str) else kinds if isinstance(kinds, (list, tuple)) else []
-    return st.one_of([_value_of(str(name), about) for name in names]) if names else json_values
-
-
-def _value_of(kind: str, about: JsonObject) -> st.SearchStrategy[AttributeValue]:
-    match kind:
-        case "string":
-            return _text_for(about)
-        case "integer":
-            return st.integers(_number(about, "minimum"), _number(about, "maximum"))
-        case "number":
-            return st.integers(_number(about, "minimum"), _number(about, "maximum")) | st.floats(
-                _number(about, "minimum"), _number(about, "maximum"), allow_nan=False, allow_infinity=False
-            )
-        case "boolean":
-            return st.booleans()
-        case "array":
-            items = about.get("items")
-            inner = _value_for(items) if isinstance(items, Mapping) else json_values
-            return _as_value(st.lists(inner, min_size=_number(about, "minItems") or 0, max_size=5))
-        case "object":
-            return _as_value(_object_for(about))
-        case _:
-            return st.none()
-
-
-def _object_for(about: JsonObject) -> st.SearchStrategy[Mapping[str, AttributeValue]]:
-    named = attributes_for(about)
-    others = about.get("additionalProperties")
-    if others is False:
-        return named
-    inner = _value_for(others) if isinstance(others, Mapping) else json_values
-    # What is named keeps to its own schema.
-    return st.builds(lambda loose, fixed: {**loose, **fixed}, st.dictionaries(_OTHER_NAMES, inner, max_size=4), named)
-
-
-def _text_for(about: JsonObject) -> st.SearchStrategy[AttributeValue]:
-    pattern = about.get("pattern")
-    if isinstance(pattern, str):
-        return st.from_regex(pattern)
-    smallest = _number(about, "minLength") or 0
-    # Lone surrogates are what JSON's escapes can carry and UTF-8 cannot.
-    odd = st.sampled_from(["0", "007", "4294967295", "root", "{path}", "/etc/x", "-x", "a:b", "\ud800", "é", "no"])
-    return st.text(min_size=smallest, max_size=20) | odd.filter(lambda text: len(text) >= smallest)
-
-
-def _number(about: JsonObject, key: str) -> int | None:
-    value = about.get(key)
-    return value if isinstance(value, int) else None
-
-
-def _as_value(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[AttributeValue]:
-    """Say that a strategy makes attributes: it is built of such, which the type of a nested list cannot tell."""
-    return strategy

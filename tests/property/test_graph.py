@@ -206,6 +206,87 @@ def test_an_edge_backwards_is_always_found(resources: tuple[Resource, ...], data
     assert [found.code for found in caught.value.diagnostics] == ["dependency-cycle"]
 
 
+# --- candidates of checks ---
+
+sets = st.lists(st.none() | st.sampled_from(["check/judge:a", "check/judge:b"]), min_size=8, max_size=8).map(
+    lambda found: {origin: key for origin, key in zip(IDS, found, strict=True) if key is not None}
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(edges, sets)
+def test_candidates_of_one_set_stand_together_and_every_edge_holds(
+    found: list[Dependency], guarded: dict[ResourceId, str]
+) -> None:
+    ordering = order_nodes(NODES, found, guarded)
+    hard = {(edge.source, edge.target) for edge in found if not edge.soft}
+    merged = {(guarded.get(source, source), guarded.get(target, target)) for source, target in hard}
+    loops = {(source, target) for source, target in merged if source == target}
+    tied = {pair for pair in hard if guarded.get(pair[0], pair[0]) == guarded.get(pair[1], pair[1])}
+    has_knot = knotted(hard) or knotted(merged - loops) or knotted(tied)
+    assert bool(ordering.diagnostics) is has_knot
+    if has_knot:
+        assert {one.code for one in ordering.diagnostics} == {"dependency-cycle"}
+        return
+    assert sorted(ordering.order) == list(IDS)
+    assert respects(ordering.order, ordering.dependencies)
+    assert {*ordering.dependencies, *ordering.dropped} == set(found)
+    assert all(edge.soft for edge in ordering.dropped)
+    for key in set(guarded.values()):
+        places = [place for place, origin in enumerate(ordering.order) if guarded.get(origin) == key]
+        assert places == list(range(places[0], places[-1] + 1))
+
+
+def knotted(pairs: set[tuple[Any, Any]]) -> bool:
+    graph: nx.DiGraph[Any] = nx.DiGraph()
+    graph.add_edges_from(pairs)
+    return not nx.is_directed_acyclic_graph(graph)
+
+
+@settings(max_examples=100, deadline=None)
+@given(edges, sets)
+def test_a_way_out_of_a_set_and_back_is_shown_whole(found: list[Dependency], guarded: dict[ResourceId, str]) -> None:
+    """Every step is an edge, or says which set holds two candidates together; the steps close a circle."""
+    hard = {(str(edge.source), str(edge.target)) for edge in found if not edge.soft}
+    assume(not knotted(hard))
+    for cycle in order_nodes(NODES, found, guarded).diagnostics:
+        ends: list[tuple[str, str]] = []
+        for text, _ in cycle.related:
+            if together := re.fullmatch(r"(\S+) is put in place together with (\S+) \(candidates of judge:\S\)", text):
+                left, entered = together[1], together[2]
+                assert guarded[ResourceId.parse(left)] == guarded[ResourceId.parse(entered)]
+                ends.append((left, entered))
+                continue
+            edge = re.fullmatch(r"(\S+) (requires|after) (\S+) \(.+\)", text)
+            assert edge is not None
+            assert (edge[1], edge[3]) in hard
+            ends.append((edge[1], edge[3]))
+        assert any("together" in text for text, _ in cycle.related)
+        for (_, target), (source, _) in zip(ends, [*ends[1:], ends[0]], strict=True):
+            assert target == source
+
+
+@settings(max_examples=100, deadline=None)
+@given(edges, st.randoms(use_true_random=False), sets)
+def test_the_order_of_candidates_is_stable_under_shuffling(
+    found: list[Dependency], random: Random, guarded: dict[ResourceId, str]
+) -> None:
+    shuffled, origins, members = list(found), list(NODES), list(guarded)
+    for some in (shuffled, origins, members):
+        random.shuffle(some)
+    one = order_nodes(NODES, found, guarded)
+    other = order_nodes({key: NODES[key] for key in origins}, shuffled, {key: guarded[key] for key in members})
+    assert (one.order, one.dependencies, one.dropped) == (other.order, other.dependencies, other.dropped)
+    assert set(one.diagnostics) == set(other.diagnostics)
+
+
+@settings(max_examples=100, deadline=None)
+@given(edges)
+def test_sets_of_one_change_nothing(found: list[Dependency]) -> None:
+    alone = {origin: f"check/judge:{origin.name}" for origin in IDS}
+    assert order_nodes(NODES, found, alone) == order_nodes(NODES, found)
+
+
 @settings(max_examples=100, deadline=None)
 @given(edges)
 def test_the_order_is_the_one_of_networkx(found: list[Dependency]) -> None:

@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from datum.diagnostics import SourceLocation
 from datum.graph.build import build_graph
+from datum.model.check import Check
 from datum.model.graph import DependencyKind, Node, ResourceGraph, Target
 from datum.model.identity import HostName, ResourceId
 from datum.model.json import JsonObject, JsonValue, digest
@@ -64,6 +65,14 @@ class Want:
     may_make: tuple[Target, ...]
     needs: tuple[Target, ...]
     soft: tuple[ResourceId, ...]
+    # What lies in it and is not declared is cleared away.
+    exclusive: bool = False
+    guards: tuple[ResourceId, ...] = ()
+    # What `predict` answers as its value; `absent` for nothing there.
+    foretold: str = ""
+    # What `relate` found: declared paths below, and whether the directory above is exclusive.
+    neighbours: tuple[str, ...] = ()
+    is_kept_tidy: bool = False
 
 
 class Fake:
@@ -94,6 +103,9 @@ class Fake:
             tuple(target_of(text) for text in given.get("may_make", ())),
             tuple(target_of(text) for text in given.get("needs", ())),
             tuple(rid(text) for text in given.get("soft", ())),
+            bool(given.get("exclusive")),
+            tuple(rid(text) for text in given.get("guards", ())),
+            str(given.get("foretold", "")),
         )
 
     def targets(self, desired: Want) -> tuple[Target, ...]:
@@ -120,13 +132,15 @@ class Fake:
             return Step(Operation.CREATE, (Change("kind", None, self.type_name), *anew), needs)
         kind = observed.fields.get("kind", self.type_name)
         if isinstance(kind, str) and kind != self.type_name:
-            return Step(Operation.REPLACE, (Change("kind", kind, self.type_name), *anew), needs)
+            return Step(Operation.REPLACE, (Change("kind", kind, self.type_name), *anew), needs, observed.holds)
         changes = tuple(
             Change(name, None if isinstance(before, (Unobservable, NotApplicable)) else before, value)
             for name, value in wanted
             if (before := observed.fields.get(name)) != value
         )
-        return Step(Operation.UPDATE, changes, needs) if changes else None
+        takes = observed.holds if desired.exclusive else ()
+        changes += tuple(Change(f".{path.removeprefix(desired.name)}", "file", None) for path in takes)
+        return Step(Operation.UPDATE, changes, needs, takes) if changes else None
 
     def effects(self, desired: Want, step: Step) -> tuple[Effect, ...]:
         own = self.targets(desired) if step.operation in {Operation.CREATE, Operation.REPLACE} else ()
@@ -152,7 +166,7 @@ class Folder(Fake):
     type_name: ClassVar[str] = "folder"
 
     def targets(self, desired: Want) -> tuple[Target, ...]:
-        return (Target("path", desired.name),)
+        return (Target("path", desired.name, exclusive=desired.exclusive),)
 
     def edges(self, desired: Want, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
         parent = index.nearest_parent(desired.name)
@@ -172,6 +186,48 @@ class Leaf(Folder):
         if desired.name.startswith("/etc/ssh"):
             return Removal.NEVER
         return Removal.DELETE if parents(desired.name)[0].endswith(".d") else Removal.KEEP
+
+
+class Page(Leaf):
+    """A leaf that can be shown to a judge, unless its value is `at-once`; knows its neighbours."""
+
+    type_name: ClassVar[str] = "page"
+
+    def can_stage(self, desired: Want) -> bool:
+        return desired.value != "at-once"
+
+    def relate(self, desired: Want, index: TargetIndex) -> Want:
+        return evolve(
+            desired,
+            neighbours=index.paths_below(parents(desired.name)[0]),
+            is_kept_tidy=index.is_exclusive(parents(desired.name)[0]),
+        )
+
+
+class Judge(Fake):
+    """A program that judges pages; needs its owner to do so."""
+
+    type_name: ClassVar[str] = "judge"
+
+    def plan(self, desired: Want, observed: Present | Absent) -> Step | None:
+        return None
+
+    def guards(self, desired: Want) -> tuple[ResourceId, ...]:
+        return desired.guards
+
+    def check(self, origin: ResourceId, desired: Want) -> Check:
+        return Check(origin, ("judge", desired.name), 10.0)
+
+
+class Guess(Fake):
+    """Its state depends on others: foretold by what it declares."""
+
+    type_name: ClassVar[str] = "guess"
+
+    def predict(self, desired: Want, observed: Observation) -> Present | Absent | None:
+        if not desired.foretold:
+            return None
+        return Absent() if desired.foretold == "absent" else Present({"value": desired.foretold})
 
 
 class User(Fake):
@@ -230,7 +286,7 @@ def _of(*providers: AnyProvider) -> Mapping[str, AnyProvider]:
     return {provider.type_name: provider for provider in providers}
 
 
-PROVIDERS: Final = _of(Fake(), Folder(), Leaf(), User(), Package(), Entry(), Twin(), Odd())
+PROVIDERS: Final = _of(*(Fake(), Folder(), Leaf(), User(), Package(), Entry(), Twin(), Odd(), Page(), Judge(), Guess()))
 
 
 def odd(**answers: Callable[..., object]) -> Mapping[str, AnyProvider]:

@@ -11,7 +11,7 @@ from datum.model.graph import DependencyKind, Target
 from datum.model.manifest import Resource
 from datum.model.provenance import FieldOrigin, Say
 from datum.provider.contract import ImplicitEdge
-from tests.unit.fakes import at, declare, graph_of, manifest, odd, raising, rid
+from tests.unit.fakes import PROVIDERS, Odd, Want, at, declare, graph_of, manifest, odd, raising, rid
 
 
 def refused(*resources: Resource) -> tuple[Diagnostic, ...]:
@@ -166,10 +166,77 @@ def test_beside_a_leaf_and_below_a_directory_is_fine() -> None:
     assert order(declare("leaf:/a"), declare("leaf:/ab"), declare("folder:/d"), declare("leaf:/d/a"))
 
 
-@pytest.mark.parametrize("absent", ["leaf:/a", "leaf:/a/b"])
-def test_an_absent_leaf_has_room_below_it_and_takes_none_above(absent: str) -> None:
-    resources = [declare(name, absent=name == absent) for name in ("leaf:/a", "leaf:/a/b")]
-    assert len(graph_of(*resources).nodes) == 2
+@pytest.mark.parametrize("kind", ["leaf", "folder"])
+def test_nothing_that_is_wanted_lies_below_what_is_to_be_absent(kind: str) -> None:
+    (found,) = refused(declare(f"{kind}:/a", 3, absent=True), declare("leaf:/a/b/c", 9))
+    assert (found.code, found.location, found.resource) == ("below-absent", at(9), "leaf:/a/b/c")
+    assert found.related == ((f"{kind}:/a is declared here", at(3)),)
+
+
+def test_below_a_file_of_which_a_part_is_absent_is_no_second_error() -> None:
+    assert order(declare("entry:/f#k", absent=True), declare("leaf:/f/x"))
+
+
+def test_what_is_absent_below_a_leaf_is_removed_before_the_leaf_takes_its_place() -> None:
+    """Else it would be taken along by what replaces the directory, and nobody would have said so."""
+    graph = graph_of(declare("leaf:/a"), declare("leaf:/a/b", absent=True), declare("leaf:/a/c/d", absent=True))
+    assert [str(origin) for origin in graph.order] == ["leaf:/a/b", "leaf:/a/c/d", "leaf:/a"]
+    assert {(edge.kind, edge.soft) for edge in graph.dependencies} == {(DependencyKind.AFTER, True)}
+
+
+def test_two_resources_with_many_targets_in_common_are_told_once() -> None:
+    def many(desired: Want) -> tuple[Target, ...]:
+        return tuple(Target("path", f"/t/{number}", leaf=number == 0) for number in range(50))
+
+    def deep(desired: Want) -> tuple[Target, ...]:
+        return (*many(desired), Target("path", "/t/0/x"), Target("path", "/t/0/y"))
+
+    providers = {**PROVIDERS, "odd": Odd(targets=many), "leaf": Odd(targets=deep)}
+    with pytest.raises(FleetError) as caught:
+        graph_of(declare("odd:/a"), declare("leaf:/b"), providers=providers)
+    assert [found.code for found in caught.value.diagnostics] == ["below-a-file", "duplicate-target"]
+    assert "path /t/0 and 49 more" in caught.value.diagnostics[1].detail
+
+
+# --- neighbours ---
+
+
+def neighbourhood(*resources: Resource) -> dict[str, tuple[tuple[str, ...], bool]]:
+    nodes = graph_of(*resources).nodes
+    return {
+        str(origin): (node.desired.neighbours, node.desired.is_kept_tidy)
+        for origin, node in nodes.items()
+        if isinstance(node.desired, Want) and origin.type == "page"
+    }
+
+
+def test_a_type_that_asks_for_it_learns_what_lies_below_a_path_and_whether_it_is_exclusive() -> None:
+    found = neighbourhood(
+        declare("folder:/d", exclusive=True),
+        declare("folder:/d-e"),
+        declare("leaf:/d/x", absent=True),
+        declare("page:/d/p"),
+        declare("page:/q"),
+        declare("fake:/d/none"),
+        declare("leaf:/d0"),
+    )
+    assert found == {
+        "page:/d/p": (("/d/p", "/d/x"), True),
+        "page:/q": (("/d", "/d-e", "/d/p", "/d/x", "/d0", "/q"), False),
+    }
+
+
+def test_an_exclusive_directory_that_is_to_go_is_none() -> None:
+    nodes = graph_of(declare("folder:/d", absent=True), declare("page:/d/p", absent=True)).nodes
+    desired = nodes[rid("page:/d/p")].desired
+    assert isinstance(desired, Want)
+    assert not desired.is_kept_tidy
+
+
+def test_a_neighbour_that_raises_is_a_breach() -> None:
+    providers = {**PROVIDERS, "odd": Odd(relate=raising)}
+    with pytest.raises(ProviderContractError, match="relate"):
+        graph_of(declare("odd:/a"), providers=providers)
 
 
 # --- the agent's own places (3.4) ---

@@ -1,11 +1,11 @@
-"""What is planned and not done: audit, protection, hazards, limits, removals while something is unknown (4.4, 1.2)."""
+"""What is planned and not done: audit, protection, hazards, removals while something is unknown (4.4, 1.2)."""
 
 import pytest
 
 from datum.model.identity import ResourceId
-from datum.model.manifest import Hazard, Limits
+from datum.model.manifest import Hazard
 from datum.model.observation import Observation, Present
-from datum.model.plan import HoldReason, Operation, Plan, VerdictKind
+from datum.model.plan import HoldReason, Plan, VerdictKind
 from datum.planner.inputs import Unresolved
 from tests.unit.fakes import HIDDEN, IN_SYNC, OTHER, action_of, declare, declared_by, names, plan_of, revision, rid
 
@@ -138,139 +138,6 @@ def test_a_hazard_spreads_and_a_protected_deletion_too() -> None:
     assert names(plan.actions) == ["fake:a", "fake:c"]
     assert plan.verdicts[rid("fake:b")].blocked_by == rid("fake:a")
     assert plan.verdicts[rid("fake:d")].blocked_by == rid("fake:c")
-
-
-# --- the limit of removals ---
-
-MANY = tuple(f"fake:{name}" for name in "abc")
-
-
-def removing(limits: Limits, *, trail: tuple[int, ...] = (), allowed: int | None = None) -> Plan:
-    """Delete three declared resources, replace one, create one; each trail revision declares the three."""
-    return plan_of(
-        *(declare(text, absent=True) for text in MANY),
-        declare("leaf:/r", allow=[Hazard.DATA_LOSS]),
-        declare("leaf:/new"),
-        seen={**dict.fromkeys(MANY, OTHER), "leaf:/r": OTHER_KIND},
-        trail=tuple(declared_by(number, *(declare(text) for text in MANY)) for number in trail),
-        limits=limits,
-        allowed_removals=allowed,
-    )
-
-
-def is_held_by_limit(plan: Plan) -> bool:
-    held = {action.hold.reason for action in plan.actions if action.hold}
-    assert held <= {HoldReason.LIMIT}
-    assert action_of(plan, "leaf:/new").hold is None
-    removals = [action for action in plan.actions if action.operation in {Operation.DELETE, Operation.REPLACE}]
-    assert len(removals) == 4
-    assert len({bool(action.hold) for action in removals}) == 1, "the class is held, or none of it"
-    return bool(held)
-
-
-@pytest.mark.parametrize(("limit", "held"), [(None, False), (10, False), (4, False), (3, True), (0, True)])
-def test_over_the_limit_the_whole_class_is_held(limit: int | None, held: bool) -> None:
-    assert is_held_by_limit(removing(Limits(limit))) is held
-
-
-def test_the_limit_is_ten_where_nothing_is_said() -> None:
-    resources = [declare(f"fake:{number:02}", absent=True) for number in range(11)]
-    seen = {str(resource.id): OTHER for resource in resources}
-    assert set(holds(plan_of(*resources, seen=seen)).values()) == {HoldReason.LIMIT}
-    seen.popitem()
-    assert set(holds(plan_of(*resources, seen=seen)).values()) == {None}
-
-
-@pytest.mark.parametrize(("allowed", "held"), [(3, True), (4, False), (40, False), (0, True)])
-def test_the_command_line_raises_the_limit(allowed: int, held: bool) -> None:
-    assert is_held_by_limit(removing(Limits(3), allowed=allowed)) is held
-
-
-def test_the_command_line_does_not_lower_the_limit() -> None:
-    assert not is_held_by_limit(removing(Limits(4), allowed=1))
-
-
-@pytest.mark.parametrize(
-    ("trail", "named", "held"),
-    [
-        ((2, 1), 1, False),
-        ((2, 1), 2, True),
-        ((1,), 1, False),
-        ((), 1, True),
-        # In no trail: only the target declares them.
-        ((), 99, False),
-    ],
-)
-def test_git_raises_the_limit_for_the_oldest_trail_revision_that_declares_them(
-    trail: tuple[int, ...], named: int, held: bool
-) -> None:
-    limits = Limits(3, allowed_removals=4, allowed_from=revision(named))
-    assert is_held_by_limit(removing(limits, trail=trail)) is held
-
-
-def test_a_trail_revision_that_declares_none_of_them_is_not_the_oldest() -> None:
-    older = declared_by(1, declare("fake:elsewhere"))
-    plan = plan_of(
-        declare("fake:a", absent=True),
-        declare("fake:elsewhere"),
-        seen={"fake:a": OTHER, "fake:elsewhere": IN_SYNC},
-        trail=(declared_by(2, declare("fake:a")), older),
-        limits=Limits(0, allowed_removals=1, allowed_from=revision(2)),
-    )
-    assert holds(plan) == {"fake:a": None}
-
-
-def test_a_raised_limit_that_is_still_too_low_holds() -> None:
-    assert is_held_by_limit(removing(Limits(2, allowed_removals=3, allowed_from=revision(1)), trail=(1,)))
-
-
-@pytest.mark.parametrize("limits", [Limits(3, allowed_removals=9), Limits(3, allowed_from=revision(1))])
-def test_half_of_a_raise_is_none(limits: Limits) -> None:
-    assert is_held_by_limit(removing(limits, trail=(1,)))
-
-
-def test_the_hold_says_how_many_and_both_ways_out() -> None:
-    hold = action_of(removing(Limits(3), trail=(2, 1)), "fake:a").hold
-    assert hold is not None
-    assert "4" in hold.detail
-    assert "3" in hold.detail
-    assert "--allow removals=4" in hold.release
-    assert "--expect" in hold.release
-    assert revision(1).commit in hold.release
-
-
-def test_what_is_held_for_another_reason_does_not_count() -> None:
-    plan = plan_of(
-        declare("fake:a", absent=True, protect=True),
-        declare("fake:b", absent=True),
-        seen={"fake:a": OTHER, "fake:b": OTHER},
-        limits=Limits(1),
-    )
-    assert holds(plan) == {"fake:a": HoldReason.PROTECT, "fake:b": None}
-
-
-def test_orphans_and_declared_removals_count_together() -> None:
-    trail = (declared_by(1, declare("leaf:/x.d/f")),)
-    parts = {"seen": {"fake:a": OTHER}, "orphans": {"leaf:/x.d/f": IN_SYNC}, "trail": trail}
-    plan = plan_of(declare("fake:a", absent=True), limits=Limits(1), **parts)
-    assert holds(plan) == {"fake:a": HoldReason.LIMIT, "leaf:/x.d/f": HoldReason.LIMIT}
-    plan = plan_of(declare("fake:a", absent=True), limits=Limits(2), **parts)
-    assert holds(plan) == {"fake:a": None, "leaf:/x.d/f": None}
-
-
-def test_what_requires_something_held_by_the_limit_keeps_its_action_and_knows_whom_it_requires() -> None:
-    plan = plan_of(
-        declare("fake:a", absent=True),
-        declare("fake:b", requires=["fake:a"]),
-        seen={"fake:a": OTHER},
-        limits=Limits(0),
-    )
-    assert holds(plan) == {"fake:a": HoldReason.LIMIT, "fake:b": None}
-    assert rid("fake:a") in action_of(plan, "fake:b").requires
-    released = plan_of(
-        declare("fake:a", absent=True), declare("fake:b", requires=["fake:a"]), seen={"fake:a": OTHER}, limits=Limits(1)
-    )
-    assert released.plan_id == plan.plan_id, "a limit is released with --expect of the very plan that it held"
 
 
 # --- something is unobservable ---

@@ -48,6 +48,15 @@ def changed(**fields: Any) -> Plan:
     return evolve(PLAN, actions=(evolve(ACTION, **fields), *PLAN.actions[1:]))
 
 
+def test_what_goes_along_stands_in_it_only_where_something_does() -> None:
+    taking = changed(step=Step(Operation.UPDATE, (), takes=("/etc/motd/\udcff", "/etc/motd/x")))
+    by_hand = BY_HAND.replace(
+        '"resource":"file:/etc/motd"},',
+        '"resource":"file:/etc/motd","takes":[{"bytes":"2f6574632f6d6f74642fedb3bf"},"/etc/motd/x"]},',
+    )
+    assert plan_identity(taking) == "sha256:" + hashlib.sha256(by_hand.encode()).hexdigest()
+
+
 @pytest.mark.parametrize(
     "other",
     [
@@ -100,6 +109,7 @@ def test_it_does_not_depend_on(other: Plan) -> None:
         changed(changes=(evolve(ACTION.changes[0], after="0645"), ACTION.changes[1])),
         changed(changes=(evolve(ACTION.changes[0], name="modes"), ACTION.changes[1])),
         changed(changes=ACTION.changes[:1]),
+        changed(step=evolve(ACTION.step, takes=("/etc/motd/x",))),
     ],
     ids=[
         "revision",
@@ -114,6 +124,7 @@ def test_it_does_not_depend_on(other: Plan) -> None:
         "after",
         "field",
         "fields",
+        "takes",
     ],
 )
 def test_it_depends_on(other: Plan) -> None:

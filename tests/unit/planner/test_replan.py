@@ -240,3 +240,62 @@ def test_what_cannot_be_looked_at_any_more_is_held(absent: bool, before: "Observ
 def test_a_provider_that_breaks_its_contract_is_held(method: str) -> None:
     action, node = planned(declare("odd:/a"), OTHER)
     assert is_held(replan(action, node, NEWER, providers=odd(**{method: raising})), "bug")
+
+
+# --- what goes along ---
+
+
+def taking(*holds: str, **others: Any) -> Present:
+    return Present({"kind": "folder", "value": "x"}, holds=holds, **others)
+
+
+GOING = (
+    declare("folder:/d", absent=True, allow=[Hazard.DATA_LOSS]),
+    declare("leaf:/d", allow=[Hazard.DATA_LOSS]),
+    declare("folder:/d", exclusive=True),
+)
+
+
+@pytest.mark.parametrize("resource", GOING, ids=["delete", "replace", "exclusive"])
+def test_fewer_paths_than_planned_may_go_along_and_no_other(resource: Resource) -> None:
+    def now(*holds: str) -> Replan:
+        return again(resource, taking("/d/a", "/d/b"), taking(*holds))
+
+    same = now("/d/a", "/d/b")
+    assert same.step is not None
+    assert (same.step.takes, same.differs) == (("/d/a", "/d/b"), False)
+    fewer = now("/d/b")
+    assert fewer.step is not None
+    assert fewer.step.takes == ("/d/b",)
+    assert is_held(now("/d/a", "/d/b", "/d/c"), "it would now take along /d/c")
+    assert is_held(now("/d/c"), "it would now take along /d/c")
+
+
+@pytest.mark.parametrize("resource", GOING[:2], ids=["delete", "replace"])
+def test_what_something_was_mounted_on_meanwhile_is_held(resource: Resource) -> None:
+    assert is_held(again(resource, taking("/d/a"), taking("/d/a", mounts=("/d/a",))), "mounted on /d/a")
+
+
+def test_a_creation_that_finds_something_takes_nothing_along() -> None:
+    resource = declare("folder:/d", exclusive=True)
+    assert is_held(again(resource, Absent(), Present({"value": "x"}, holds=("/d/a",)), package="p"), "/d/a")
+
+
+@pytest.mark.parametrize(
+    "resource",
+    [declare("folder:/d", absent=True, allow=[Hazard.DATA_LOSS]), declare("leaf:/d", allow=[Hazard.DATA_LOSS])],
+)
+def test_what_another_candidate_of_the_set_removes_is_not_taken_along(resource: Resource) -> None:
+    before, now = taking(), taking("/d/a")
+    assert is_held(again(resource, before, now), "/d/a")
+    answer = again(resource, before, now, provided=frozenset({target_of("path:/d/a"), target_of("user:/d/b")}))
+    assert answer.step is not None
+    assert answer.step.takes == ()
+
+
+def test_what_another_candidate_of_the_set_makes_is_there() -> None:
+    resource = declare("fake:a", owner="u")
+    action, node = action_of(plan_of(resource, seen={"fake:a": OTHER}), "fake:a"), nodes_of(resource)[resource.id]
+    now = Present({"value": "old", "owner_known": False})
+    assert is_held(replan(action, node, now, providers=PROVIDERS), "There is no user u.")
+    assert replan(action, node, now, providers=PROVIDERS, provided=frozenset({target_of("user:u")})).step is not None

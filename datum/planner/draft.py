@@ -1,0 +1,296 @@
+"""The actions and verdicts of what the target declares, resource by resource in the order of the graph. Pure."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+
+from attrs import evolve, frozen
+
+from datum.model.graph import Node, Target
+from datum.model.identity import ResourceId
+from datum.model.manifest import Hazard
+from datum.model.observation import Observation, Scope, Unobservable
+from datum.model.plan import Action, Change, Hold, HoldReason, Need, Operation, Step, Verdict, VerdictKind
+from datum.planner.decide import (
+    UNMOUNTED,
+    BreachError,
+    decide,
+    effects_of,
+    hazards_of,
+    is_protected,
+    predicted,
+    transaction_of,
+    unallowed,
+)
+from datum.planner.inputs import Declaration, PlanInput
+from datum.planner.labels import label_of
+from datum.planner.orphans import OrphanPlan
+from datum.planner.removals import Taking
+from datum.provider.contract import AnyProvider, PredictingProvider, TransactionalProvider
+
+
+@frozen
+class _Turn:
+    """One resource whose turn it is."""
+
+    node: Node
+    # As it was looked at, predicted or not.
+    observation: Observation
+    provider: AnyProvider
+    # What it requires keeps it from being done.
+    blocker: ResourceId | None
+
+    @property
+    def origin(self) -> ResourceId:
+        return self.node.resource.id
+
+
+@frozen
+class _Decision:
+    """The step of one resource, and what it rests on."""
+
+    step: Step
+    # Actions without which it would need no step, or could not be looked at.
+    awaits: frozenset[ResourceId] = frozenset()
+    leans_on: frozenset[ResourceId] = frozenset()
+
+
+class Draft:
+    """The plan while it is made."""
+
+    def __init__(self, given: PlanInput, orphans: OrphanPlan) -> None:
+        """Begin with what the deletions of orphans remove: they stand before what would take it along."""
+        self.actions: dict[ResourceId, Action] = {}
+        self.verdicts: dict[ResourceId, Verdict] = {}
+        self._given = given
+        self._removals = orphans.removals
+        # For each resource, what would keep a dependant with something to do from doing it.
+        self._blockers = {action.resource: action.resource for action in orphans.actions if action.hold is not None}
+        # Whose steps so far bring a target into being: certainly, or only possibly.
+        self._makers: dict[Target, list[tuple[bool, ResourceId]]] = {}
+        self._required: dict[ResourceId, frozenset[ResourceId]] = {}
+        # Asked once for each type: comparing an object with a protocol costs as much as planning a resource.
+        kinds = {origin.type for origin in given.graph.nodes}
+        self._predicting = frozenset(kind for kind in kinds if isinstance(given.providers[kind], PredictingProvider))
+        self._joining = {
+            kind: provider for kind in kinds if isinstance(provider := given.providers[kind], TransactionalProvider)
+        }
+        # The candidates of each set; once the last of a set was considered, all of them are skipped or none.
+        self._sets: dict[str, list[ResourceId]] = {}
+        for origin in given.graph.order:
+            if origin in given.graph.guarded:
+                self._sets.setdefault(given.graph.guarded[origin], []).append(origin)
+
+    def consider(self, origin: ResourceId) -> None:
+        """Give one resource its action or verdict."""
+        given = self._given
+        node = given.graph.nodes[origin]
+        direct = given.graph.requires.get(origin, ())
+        self._required[origin] = frozenset(direct).union(*(self._required[target] for target in direct))
+        blocker = next((self._blockers[target] for target in direct if target in self._blockers), None)
+        if blocker is not None:
+            self._blockers[origin] = blocker
+        turn = _Turn(node, given.observed.observations[origin], given.providers[origin.type], blocker)
+        try:
+            self._decide(turn)
+        except BreachError as error:
+            self._refuse(node, error.unobservable)
+        key = given.graph.guarded.get(origin)
+        if key is not None and self._sets[key][-1] == origin:
+            self._settle(self._sets[key])
+
+    def _decide(self, turn: _Turn) -> None:
+        found = self._step(turn)
+        if found is None:
+            return
+        step, node = found.step, turn.node
+        makers = {need: self._makers.get(need.target, []) for need in step.needs}
+        # What this step would make is known even where it is skipped: what needs it is skipped too, not impossible.
+        for effect in effects_of(node, step, turn.provider):
+            self._makers.setdefault(effect.target, []).append((effect.certain, turn.origin))
+        if turn.blocker is not None:
+            self._skip(node, step, turn.blocker)
+            return
+        known_after = self._await(node, step, makers)
+        if known_after is None:
+            return
+        stuck = min((origin for origin in found.leans_on if origin in self._blockers), default=None)
+        if stuck is not None:
+            detail = f"It would take along what {stuck} removes, and that is held."
+            self._skip(node, step, self._blockers[stuck], detail)
+            return
+        self._act(turn, found, known_after | found.awaits)
+
+    def _step(self, turn: _Turn) -> _Decision | None:
+        """Return what is to be done with a resource; where nothing is, it gets its verdict."""
+        observation, node = turn.observation, turn.node
+        step = None if isinstance(observation, Unobservable) else decide(node, observation, turn.provider)
+        awaits: frozenset[ResourceId] = frozenset()
+        if step is None:
+            step, awaits = self._foresee(turn)
+        if step is not None and not step.takes:
+            return _Decision(step, awaits)
+        if step is not None:
+            taking = self._removals.left_of(step.takes)
+            changes = self._left_of(turn, step, taking)
+            if changes:
+                return _Decision(evolve(step, changes=changes, takes=taking.paths), awaits, taking.leans_on)
+        if isinstance(observation, Unobservable):
+            self._refuse(node, observation)
+        else:
+            self.verdicts[turn.origin] = Verdict(VerdictKind.IN_SYNC, location=node.resource.location)
+        return None
+
+    def _left_of(self, turn: _Turn, step: Step, taking: Taking) -> tuple[Change, ...]:
+        """Return the changes of a step without the parts that go by deletions of their own, which nothing holds."""
+        if step.operation is not Operation.UPDATE or not taking.leans_on.isdisjoint(self._blockers):
+            return step.changes
+        gone = set(step.takes).difference(taking.paths)
+        folders = [target.key.rstrip("/") for target in turn.node.targets if target.kind == "path" and not target.leaf]
+        parts = {f".{path[len(folder) :]}" for folder in folders for path in gone if path.startswith(f"{folder}/")}
+        return tuple(change for change in step.changes if change.after is not None or change.name not in parts)
+
+    def _foresee(self, turn: _Turn) -> tuple[Step | None, frozenset[ResourceId]]:
+        """Return the step that may be needed once what it requires has changed, and the actions that change that."""
+        nothing: tuple[None, frozenset[ResourceId]] = (None, frozenset())
+        observation = turn.observation
+        if turn.origin.type not in self._predicting:
+            return nothing
+        if isinstance(observation, Unobservable) and observation.scope is not Scope.RESOURCE:
+            return nothing
+        changing = frozenset(
+            origin for origin in self._required[turn.origin] if origin in self.actions and not self.actions[origin].hold
+        )
+        foreseen = predicted(turn.node, observation, turn.provider) if changing else None
+        if foreseen is None:
+            return nothing
+        return decide(turn.node, foreseen, turn.provider), changing
+
+    def _await(
+        self, node: Node, step: Step, makers: Mapping[Need, list[tuple[bool, ResourceId]]]
+    ) -> frozenset[ResourceId] | None:
+        """Return whose actions provide what the step needs; None when they do not, which is its verdict then."""
+        found: set[ResourceId] = set()
+        for need in step.needs:
+            free = [maker for maker in makers[need] if maker[1] not in self._blockers]
+            if not makers[need]:
+                self._give_up(node, step, need)
+                return None
+            if not free:
+                self._skip(node, step, self._blockers[makers[need][0][1]])
+                return None
+            found.add(next((maker for is_certain, maker in free if is_certain), free[0][1]))
+        return frozenset(found)
+
+    def _act(self, turn: _Turn, found: _Decision, known_after: frozenset[ResourceId]) -> None:
+        origin, node, step, provider = turn.origin, turn.node, found.step, turn.provider
+        hazards = hazards_of(node, step, provider)
+        if step.takes and step.operation.removes:
+            hazards |= {Hazard.DATA_LOSS}
+        action = Action(
+            resource=origin,
+            provider=f"{provider.type_name} {provider.version}",
+            operation=step.operation,
+            changes=step.changes,
+            hazards=hazards,
+            label=label_of(node, turn.observation, self._given),
+            hold=self._hold(node, step, hazards),
+            known_after=tuple(sorted(known_after)),
+            requires=self._required[origin] | known_after | found.leans_on,
+            location=node.resource.location,
+            step=step,
+            transaction=self._transaction(turn, step),
+        )
+        if action.hold is not None:
+            self._blockers[origin] = origin
+        self.actions[origin] = action
+        if step.operation is Operation.DELETE:
+            self._removals.add(node, step.takes)
+
+    def _transaction(self, turn: _Turn, step: Step) -> str:
+        key = self._given.graph.guarded.get(turn.origin)
+        joining = self._joining.get(turn.origin.type)
+        if key is None and joining is not None:
+            return transaction_of(turn.node, step, joining)
+        return key or ""
+
+    def _settle(self, members: Iterable[ResourceId]) -> None:
+        """Skip every candidate of a set of which one cannot be had: they make sense together only."""
+        stuck = next((origin for origin in members if self._is_stuck(origin)), None)
+        if stuck is None:
+            return
+        for origin in members:
+            action = self.actions.get(origin)
+            if action is not None and action.hold is None:
+                del self.actions[origin]
+                detail = f"It is a candidate of one set with {stuck}, which cannot be put in place."
+                self._skip(self._given.graph.nodes[origin], action.step, self._blockers[stuck], detail)
+
+    def _is_stuck(self, origin: ResourceId) -> bool:
+        if origin in self.actions:
+            return self.actions[origin].hold is not None
+        return self.verdicts[origin].kind is not VerdictKind.IN_SYNC
+
+    def _skip(self, node: Node, step: Step, blocker: ResourceId, detail: str = "") -> None:
+        self._blockers[node.resource.id] = blocker
+        self.verdicts[node.resource.id] = Verdict(
+            VerdictKind.SKIPPED,
+            blocked_by=blocker,
+            detail=detail or f"It requires {blocker}.",
+            step=step,
+            location=node.resource.location,
+        )
+
+    def _give_up(self, node: Node, step: Step, need: Need) -> None:
+        self._blockers[node.resource.id] = node.resource.id
+        what = "unmounts it" if need.target.kind == UNMOUNTED else f"provides the {need.target}"
+        self.verdicts[node.resource.id] = Verdict(
+            VerdictKind.IMPOSSIBLE,
+            detail=f"{need.detail} Nothing that comes before it in this plan {what}.",
+            step=step,
+            location=node.resource.location,
+        )
+
+    def _refuse(self, node: Node, found: Unobservable) -> None:
+        self._blockers[node.resource.id] = node.resource.id
+        self.verdicts[node.resource.id] = Verdict(
+            VerdictKind.UNOBSERVABLE, detail=found.detail, unobservable=found, location=node.resource.location
+        )
+
+    def _hold(self, node: Node, step: Step, hazards: frozenset[Hazard]) -> Hold | None:
+        resource = node.resource
+        older = self._given.declarations(resource.id)
+        if resource.audit:
+            return Hold(
+                HoldReason.AUDIT,
+                f"{resource.id} is declared with 'audit: true': drift is reported, not repaired.",
+                "remove 'audit' from its declaration",
+            )
+        if (step.operation.removes or hazards) and is_protected(node, older):
+            return Hold(
+                HoldReason.PROTECT,
+                f"{resource.id} is declared with 'protect: true' by the target or a revision of the trail.",
+                f"drop 'protect' in one revision, {step.operation} in the next",
+            )
+        if kept := self._protected_of(step.takes):
+            return Hold(
+                HoldReason.PROTECT,
+                f"It would take along {kept}, which a revision of the trail declares with 'protect: true'.",
+                f"declare {kept} again, or remove it by hand",
+            )
+        if risks := sorted(unallowed(node, hazards, older)):
+            return Hold(
+                HoldReason.HAZARD,
+                f"This {step.operation} risks {', '.join(risks)}.",
+                f"add 'allow: [{', '.join(risks)}]' to {resource.id} ({resource.location})",
+            )
+        return None
+
+    def _protected_of(self, takes: Iterable[str]) -> ResourceId | None:
+        return next((self._protected[path] for path in takes if path in self._protected), None)
+
+    @cached_property
+    def _protected(self) -> Mapping[str, ResourceId]:
+        """The paths of what an older revision protects; asked only where something is taken along."""
+        declarations = [entry for entry in self._given.trail if isinstance(entry, Declaration)]
+        nodes = [node for entry in declarations for node in entry.nodes.values() if node.resource.protect]
+        return {target.key: node.resource.id for node in nodes for target in node.targets if target.kind == "path"}
