@@ -1,58 +1,50 @@
-"""Replacing a regular file so that every reader, and every kill, finds the old bytes or the new ones (design 4.7).
+"""Replacing what stands at a place so that every reader, and every kill, finds the old or the new (design 4.7).
 
-A candidate is an unnamed file, complete and synced before it gets a name; the name is a leftover's until the rename.
+In two parts that may lie far apart: a candidate is prepared, then put. What of another kind gives way is exchanged with
+the candidate, and removed when the new stands there; a kill in between leaves it under a leftover's name.
 """
 
-import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection
 from typing import BinaryIO, Final
 
-from attrs import define, frozen
-
-from datum.host.attributes import keep_capabilities, keep_extended, own, read_extended
+from datum.host.candidates import (
+    TEMPORARY_MODE,
+    Attributes,
+    Candidate,
+    DirectoryCandidate,
+    FileCandidate,
+    LinkCandidate,
+    Remark,
+    create_named,
+    despite_leftover,
+    dress,
+)
 from datum.host.identity import acting_as
-from datum.host.look import hash_open, read_up_to
-from datum.host.place import Place
-from datum.host.residue import check_leftover, residue_name
+from datum.host.inplace import write_in_place
+from datum.host.leftovers import path_beside, survey_beside
+from datum.host.look import hash_open, kind_of
+from datum.host.place import Place, in_the_way
+from datum.host.renames import exchange, rename_new, rename_over
+from datum.host.residue import residue_name
+from datum.host.streams import fill
+from datum.host.trees import Removal, changed_meanwhile, check_taken, identity_of
 from datum.model.content import Content
-from datum.provider.host import FileWrite, HostError
+from datum.provider.host import DirectoryWrite, FileKind, FileWrite, HostError, LinkWrite
 
-_CHUNK: Final = 1 << 20
 _DEFAULT_MODE: Final = 0o644
-_TEMPORARY_MODE: Final = 0o600
+_DIRECTORY_MODE: Final = 0o755
 # What a file system says that has no unnamed files.
 _NO_TMPFILE: Final = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOSYS, errno.ENOENT})
-_NO_EXCHANGE: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBUSY})
-_RENAME_EXCHANGE: Final = 2
-
-Remark = Callable[[str], None]
 
 
-@frozen
-class Attributes:
-    """What a new file shall have."""
-
-    mode: int
-    uid: int
-    gid: int
-
-
-@define
-class Candidate:
-    """A complete new file that nobody sees yet."""
-
-    fd: int
-    # Its name beside the place, or of what it was exchanged with; empty while there is none.
-    name: str = ""
-
-
-def wanted_attributes(existing: os.stat_result | None, caller: tuple[int, int], wanted: FileWrite) -> Attributes:
+def wanted_attributes(place: Place, wanted: FileWrite) -> Attributes:
     """Return mode and owner: as declared, else as the regular file that is replaced, else 0644 and the caller."""
+    existing = place.regular
     mode = stat.S_IMODE(existing.st_mode) if existing else _DEFAULT_MODE
-    uid, gid = (existing.st_uid, existing.st_gid) if existing else caller
+    uid, gid = (existing.st_uid, existing.st_gid) if existing else place.caller
     return Attributes(
         mode=mode if wanted.mode is None else int(wanted.mode, 8),
         uid=uid if wanted.uid is None else wanted.uid,
@@ -60,176 +52,218 @@ def wanted_attributes(existing: os.stat_result | None, caller: tuple[int, int], 
     )
 
 
-def replace_file(place: Place, source: BinaryIO, content: Content, attributes: Attributes, remark: Remark) -> None:
-    """Put new bytes at a place, atomically; in place, and with a remark, where it is a mount point.
+def prepare_candidate(
+    place: Place, source: BinaryIO, content: Content, attributes: Attributes, remark: Remark
+) -> FileCandidate:
+    """Make a complete new file that nobody sees yet: filled, checked, owned, labelled and synced.
+
+    Where directories on the way are still to come it is made in the nearest one that stands.
 
     Args:
-        place: where.
+        place: where it shall stand; need not stay open.
         source: the bytes, read to the end.
-        content: what they are, checked before they get a name.
+        content: what they are.
         attributes: mode and owner.
         remark: takes what the result has to tell.
-
-    Raises:
-        HostError: nothing was changed.
-    """
-    place.refuse_directory("write")
-    with staged(place, source, content, attributes, remark) as candidate, place.failing("write"):
-        try:
-            put(place, candidate)
-        except OSError as error:
-            if error.errno != errno.EBUSY:
-                raise
-            _discard(place, candidate)
-            _write_in_place(place, candidate, attributes)
-            remark("not_atomic")
-
-
-@contextlib.contextmanager
-def staged(
-    place: Place, source: BinaryIO, content: Content, attributes: Attributes, remark: Remark
-) -> Iterator[Candidate]:
-    """Make a candidate; what of it has a name at the end of the block is unlinked.
 
     Raises:
         HostError: it could not be made, and nothing is left of it.
     """
     with place.failing("write"):
-        candidate = _make(place)
+        candidate = _make(place, attributes, remark)
         try:
-            _fill(candidate.fd, source)
+            fill(candidate.fd, source)
             _check_bytes(candidate.fd, place.path, content)
-            _dress(candidate.fd, place, attributes, remark)
+            dress(candidate.fd, place, attributes, remark)
             os.fsync(candidate.fd)
-            yield candidate
-        finally:
-            _discard(place, candidate)
-            os.close(candidate.fd)
+        except BaseException:
+            candidate.discard()
+            raise
+    return candidate
 
 
-def put(place: Place, candidate: Candidate) -> None:
-    """Give the candidate its place.
+def prepare_link(place: Place, wanted: LinkWrite) -> LinkCandidate:
+    """Return a candidate for a symbolic link; nothing is made before it is put."""
+    uid, gid = place.caller
+    return LinkCandidate(Attributes(0o777, _or(wanted.uid, uid), _or(wanted.gid, gid)), wanted.target)
+
+
+def prepare_directory(place: Place, wanted: DirectoryWrite) -> DirectoryCandidate:
+    """Return a candidate for a directory; nothing is made before it is put."""
+    uid, gid = place.caller
+    mode = _DIRECTORY_MODE if wanted.mode is None else int(wanted.mode, 8)
+    return DirectoryCandidate(Attributes(mode, _or(wanted.uid, uid), _or(wanted.gid, gid)))
+
+
+def put(place: Place, candidate: Candidate, takes: Collection[str] | None, remark: Remark) -> None:
+    """Give a candidate its place, durably; in place, and with a remark, where a file is a mount point.
+
+    Args:
+        place: where; of the moment, not that of the preparation.
+        candidate: what; to be discarded afterwards all the same.
+        takes: what of another kind stands there gives way, a directory with exactly these paths below it. None: it is
+            refused.
+        remark: takes what the result has to tell: `not_atomic`, `hard_links_broken: N`.
 
     Raises:
-        OSError: the rename failed; the candidate still has its other name.
-        HostError: its other name is taken by something that is no leftover.
+        HostError: what stood there still does. Only where more had arrived in a directory that gave way, after it had
+            been looked at twice, or where the system refused to remove one of its names: then the new stands there,
+            and the rest of the old directory beside it under a leftover's name.
     """
-    give_name(place, candidate)
-    with acting_as(place.actor):
-        os.rename(candidate.name, place.name, src_dir_fd=place.folder.fd, dst_dir_fd=place.folder.fd)
-    candidate.name = ""
+    with place.failing("write"):
+        place.refuse_other_kind(candidate.kind, gives_way=takes is not None)
+        if place.existing is None and candidate.kind is FileKind.DIRECTORY:
+            rename_new(place, candidate.stand_beside(place))
+            candidate.let_go()
+        elif place.existing is not None and FileKind.DIRECTORY in {candidate.kind, kind_of(place.existing)}:
+            _replace_other(place, candidate, takes or (), remark)
+        else:
+            _replace(place, candidate, takes, remark)
+        place.sync_folder()
+
+
+def swap_in(place: Place, candidate: Candidate, takes: Collection[str] | None) -> str:
+    """Let a candidate take its place, and keep what stood there beside it.
+
+    Returns:
+        The name of what stood there, for `swap_back` or `drop_swapped`; empty where the file system cannot exchange
+        names: nothing was changed then.
+
+    Raises:
+        OSError: it failed, and nothing was changed.
+        HostError: likewise; `directory-not-empty`, `holds-mount`, `changed-meanwhile` say why.
+    """
+    _check_tree(place, place.name, takes)
+    name = candidate.stand_beside(place)
+    if not exchange(place, name):
+        return ""
+    candidate.let_go()
+    try:
+        # Once more, now that its path leads nobody there.
+        _check_same(place, name)
+        _check_tree(place, name, takes)
+    except BaseException:
+        swap_back(place, candidate, name)
+        raise
+    return name
+
+
+def swap_back(place: Place, candidate: Candidate, name: str) -> None:
+    """Undo `swap_in`: what stood at the place stands there again, and the candidate beside it until it is discarded.
+
+    Raises:
+        HostError: that failed: what stood there is left under the name beside the place.
+    """
+    with place.failing(f"put back what is now '{name}' beside"):
+        if not exchange(place, name):
+            raise OSError(errno.EOPNOTSUPP, "")
+        candidate.has_name(place, name)
+        place.sync_folder()
+
+
+def drop_swapped(place: Place, name: str, takes: Collection[str] | None) -> None:
+    """Remove what `swap_in` left beside a place.
+
+    Raises:
+        OSError: it could not be removed.
+        HostError: likewise; the rest of it is left under this name.
+    """
+    _remove(place, name, takes)
     place.sync_folder()
 
 
-def give_name(place: Place, candidate: Candidate) -> None:
-    """Link an unnamed candidate beside its place.
+def remove_directory(place: Place, takes: Collection[str]) -> None:
+    """Remove the directory at a place, if there is one, and exactly these paths below it.
 
     Raises:
-        OSError: it cannot be linked.
-        HostError: the name is taken by something that is no leftover.
+        OSError: it could not be removed.
+        HostError: likewise; see `check_taken` and `Removal`.
     """
-    if candidate.name:
+    if place.directory is not None:
+        _remove(place, place.name, takes)
+        place.sync_folder()
+
+
+def _replace(place: Place, candidate: Candidate, takes: Collection[str] | None, remark: Remark) -> None:
+    name = candidate.stand_beside(place)
+    now = place.now()
+    if now is not None and takes is None and kind_of(now) is not candidate.kind:
+        raise in_the_way(place.path, "write", kind_of(now))
+    try:
+        rename_over(place, name)
+        candidate.let_go()
+    except OSError as error:
+        if error.errno != errno.EBUSY or not isinstance(candidate, FileCandidate):
+            raise
+        candidate.discard_name()
+        write_in_place(place, candidate.fd, candidate.attributes)
+        remark("not_atomic")
         return
-    name = residue_name(place.name, is_sticky=place.folder.is_sticky)
-
-    def link() -> None:
-        # Without src_dir_fd Python calls link(2), which does not follow the handle.
-        os.link(
-            f"/proc/self/fd/{candidate.fd}",
-            name,
-            src_dir_fd=place.folder.fd,
-            dst_dir_fd=place.folder.fd,
-            follow_symlinks=True,
-        )
-
-    _despite_leftover(place, name, link)
-    candidate.name = name
+    if place.regular is not None and place.regular.st_nlink > 1:
+        remark(f"hard_links_broken: {place.regular.st_nlink - 1}")
 
 
-def exchange(place: Place, candidate: Candidate) -> bool:
-    """Let candidate and place change names in one step; False where the file system cannot.
-
-    Raises:
-        OSError: it failed for another reason.
-    """
-    import ctypes
-
-    folder = place.folder.fd
-    libc = ctypes.CDLL(None, use_errno=True)
-    with acting_as(place.actor):
-        failed = libc.renameat2(
-            folder, os.fsencode(candidate.name), folder, os.fsencode(place.name), ctypes.c_uint(_RENAME_EXCHANGE)
-        )
-    if failed:
-        code = ctypes.get_errno()
-        if code in _NO_EXCHANGE:
-            return False
-        raise OSError(code, os.strerror(code))
-    return True
+def _replace_other(place: Place, candidate: Candidate, takes: Collection[str], remark: Remark) -> None:
+    """Replace a directory by something else, or something else by a directory."""
+    name = swap_in(place, candidate, takes)
+    if name:
+        place.sync_folder()
+        drop_swapped(place, name, takes)
+        return
+    beside = candidate.stand_beside(place)
+    _remove(place, place.name, takes)
+    rename_new(place, beside)
+    candidate.let_go()
+    remark("not_atomic")
 
 
-def remove_leftover(place: Place, name: str, owners: Collection[int]) -> None:
-    """Unlink a leftover beside a place.
-
-    Raises:
-        OSError: it cannot be unlinked.
-        HostError: it is no leftover.
-    """
-    check_leftover(place.folder, name, owners)
-    with acting_as(place.actor):
-        os.unlink(name, dir_fd=place.folder.fd)
+def _check_same(place: Place, name: str) -> None:
+    status = os.stat(name, dir_fd=place.folder.fd, follow_symlinks=False)
+    if place.existing is None or identity_of(status) != identity_of(place.existing):
+        raise changed_meanwhile(place.path)
 
 
-def _make(place: Place) -> Candidate:
+def _check_tree(place: Place, name: str, takes: Collection[str] | None) -> None:
+    if place.directory is not None and (tree := survey_beside(place, name)) is not None:
+        check_taken(tree, place.path, takes)
+
+
+def _remove(place: Place, name: str, takes: Collection[str] | None) -> None:
+    """Remove what has this name in a place's folder and was the place's."""
+    if place.directory is None:
+        with acting_as(place.actor):
+            os.unlink(name, dir_fd=place.folder.fd)
+        return
+    where = path_beside(place, name)
+    tree = survey_beside(place, name)
+    if tree is not None:
+        check_taken(tree, place.path, takes)
+        Removal(tree, where, is_root=not place.caller[0]).remove(place.folder.fd, name, place.actor)
+    elif os.access(name, os.F_OK, dir_fd=place.folder.fd, follow_symlinks=False):
+        raise changed_meanwhile(where)
+
+
+def _make(place: Place, attributes: Attributes, remark: Remark) -> FileCandidate:
     """Open an unnamed file in the folder, or where the file system has none, a named one that only we can read."""
-    flags = os.O_RDWR | os.O_CLOEXEC
     if os.access("/proc/self/fd", os.X_OK):
         try:
             with acting_as(place.actor):
-                return Candidate(os.open(".", flags | os.O_TMPFILE, _TEMPORARY_MODE, dir_fd=place.folder.fd))
+                flags = os.O_RDWR | os.O_CLOEXEC | os.O_TMPFILE
+                fd = os.open(".", flags, TEMPORARY_MODE, dir_fd=place.folder.fd)
+                return FileCandidate(attributes, fd, remark)
         except OSError as error:
             if error.errno not in _NO_TMPFILE:
                 raise
-    name = residue_name(place.name, is_sticky=place.folder.is_sticky)
+    # In another folder than its own the name would be nobody's leftover, so it is random and goes at once.
+    is_elsewhere = bool(place.trail.coming)
+    name = residue_name(place.name, place.folder.path, is_random=place.folder.is_sticky or is_elsewhere)
     made: list[int] = []
-
-    def create() -> None:
-        how = flags | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        made.append(os.open(name, how, _TEMPORARY_MODE, dir_fd=place.folder.fd))
-
-    _despite_leftover(place, name, create)
-    return Candidate(made[0], name)
-
-
-def _despite_leftover(place: Place, name: str, make: Callable[[], None]) -> None:
-    """Make a name; if a leftover has it, unlink that and try once more."""
-    try:
-        with acting_as(place.actor):
-            make()
-    except FileExistsError:
-        remove_leftover(place, name, place.trusted)
-        with acting_as(place.actor):
-            make()
-
-
-def _discard(place: Place, candidate: Candidate) -> None:
-    """Unlink what has the candidate's name, if anything has."""
-    if not candidate.name:
-        return
-    with contextlib.suppress(OSError), acting_as(place.actor):
-        os.unlink(candidate.name, dir_fd=place.folder.fd)
-    candidate.name = ""
-
-
-def _fill(fd: int, source: BinaryIO) -> None:
-    while chunk := source.read(_CHUNK):
-        _write_all(fd, chunk)
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
+    despite_leftover(place, name, lambda: made.append(create_named(place, name)))
+    candidate = FileCandidate(attributes, made[0], remark, is_linkable=False)
+    candidate.has_name(place, name)
+    if is_elsewhere:
+        candidate.discard_name()
+    return candidate
 
 
 def _check_bytes(fd: int, path: str, content: Content) -> None:
@@ -243,63 +277,5 @@ def _check_bytes(fd: int, path: str, content: Content) -> None:
         )
 
 
-def _dress(fd: int, place: Place, attributes: Attributes, remark: Remark) -> None:
-    """Set the attributes of the replaced file, then owner, mode and capabilities: each may clear what follows."""
-    kept = _extended_of(place)
-    if kept is not None:
-        # Before the mode: it is the mode that says what the list's mask is.
-        keep_extended(fd, kept, remark)
-    _own_and_mode(fd, place, attributes)
-    keep_capabilities(fd, kept or {}, remark)
-
-
-def _own_and_mode(fd: int, place: Place, attributes: Attributes) -> None:
-    if "owner" not in place.without:
-        own(fd, place.path, attributes.uid, attributes.gid)
-    if "mode" not in place.without:
-        os.fchmod(fd, attributes.mode)
-
-
-def _extended_of(place: Place) -> "dict[str, bytes] | None":
-    """Return the extended attributes of the regular file at the place, None if there is none."""
-    if place.regular is None:
-        return None
-    try:
-        fd = os.open(place.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.folder.fd)
-    except FileNotFoundError:
-        return None
-    try:
-        return dict(read_extended(fd)) if stat.S_ISREG(os.fstat(fd).st_mode) else None
-    finally:
-        os.close(fd)
-
-
-def _write_in_place(place: Place, candidate: Candidate, attributes: Attributes) -> None:
-    """Copy the candidate over the bytes of a file that cannot be renamed over; on failure the old bytes come back."""
-    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-    with acting_as(place.actor):
-        fd = os.open(place.name, flags, dir_fd=place.folder.fd)
-    try:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise HostError(
-                f"Cannot write '{place.path}': something else than a file is mounted there.", code="not-a-file"
-            )
-        kept = read_extended(fd)
-        old = read_up_to(fd, os.fstat(fd).st_size)
-        try:
-            _overwrite(fd, read_up_to(candidate.fd, os.fstat(candidate.fd).st_size))
-            _own_and_mode(fd, place, attributes)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                _overwrite(fd, old)
-            raise
-        keep_capabilities(fd, kept, lambda _: None)
-    finally:
-        os.close(fd)
-
-
-def _overwrite(fd: int, data: bytes) -> None:
-    os.lseek(fd, 0, os.SEEK_SET)
-    _write_all(fd, data)
-    os.ftruncate(fd, len(data))
-    os.fsync(fd)
+def _or(wanted: int | None, otherwise: int) -> int:
+    return otherwise if wanted is None else wanted

@@ -88,9 +88,9 @@ def change_attributes(
         fd = os.open(place.name or ".", os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.folder.fd)
         try:
             status = os.fstat(fd)
-            _check_inode(place, status)
+            check_change(place, status, mode)
             if stat.S_ISLNK(status.st_mode):
-                _change_link(place, mode, uid, gid)
+                _change_link(place, uid, gid)
             else:
                 _change(fd, place, mode, (_or(uid, status.st_uid), _or(gid, status.st_gid)), remark)
             _sync(fd, status)
@@ -108,9 +108,23 @@ def _change(fd: int, place: Place, mode: str | None, owner: tuple[int, int], rem
         keep_capabilities(fd, kept, remark)
 
 
-def _change_link(place: Place, mode: str | None, uid: int | None, gid: int | None) -> None:
-    if mode is not None:
+def check_change(place: Place, status: os.stat_result, mode: str | None) -> None:
+    """Refuse what is not safely ours to change, and a mode of a link.
+
+    Args:
+        place: where it stands.
+        status: what stands there.
+        mode: the mode that it shall have, None: as it is.
+
+    Raises:
+        HostError: `unsafe-path`, `link-has-no-mode`.
+    """
+    _check_inode(place, status)
+    if stat.S_ISLNK(status.st_mode) and mode is not None:
         raise HostError(f"'{place.path}' is a symbolic link, which has no mode of its own.", code="link-has-no-mode")
+
+
+def _change_link(place: Place, uid: int | None, gid: int | None) -> None:
     os.chown(place.name, _or(uid, -1), _or(gid, -1), dir_fd=place.folder.fd, follow_symlinks=False)
 
 

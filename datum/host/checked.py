@@ -1,125 +1,78 @@
-"""Write, check, restore: for systems that cannot show a candidate to the program beforehand (design 4.2).
+"""Write, check, restore: for systems that cannot show candidates to a program beforehand (design 4.2). Effects: writes.
 
-The old file keeps its inode where the file system can exchange names; elsewhere its bytes and attributes are put back.
+While anything stands there unjudged, something beside one of the paths has the name of a leftover: whoever was killed
+meanwhile, the next pass finds it and judges the set again. The one exception is named at `Put.keep`.
 """
 
-import errno
-import io
-import os
-import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from attrs import evolve, frozen
+from attrs import define, field
 
-from datum.host.atomic import (
-    Attributes,
-    Candidate,
-    Remark,
-    exchange,
-    give_name,
-    replace_file,
-    staged,
-)
-from datum.host.identity import acting_as
-from datum.host.look import open_regular
-from datum.host.place import Place
-from datum.model.content import Content
+from datum.host.staging_changes import Change
+from datum.host.writer import LocalWriter
+from datum.model.result import FailureCause
 from datum.provider.host import HostError
 
 
-@frozen
-class CheckedWrite:
-    """New bytes of one file, and the check that they have to pass once they stand there."""
+@define
+class WrittenSet:
+    """A set of changes that stands on the host before it is judged."""
 
-    place: Place
-    data: bytes
-    content: Content
-    attributes: Attributes
-    # Raises whatever it finds wrong.
-    check: Callable[[], None]
-    remark: Remark
+    changes: Sequence[Change]
+    writer: LocalWriter
+    _begun: list[Change] = field(factory=list, init=False)
 
-    def write(self) -> None:
-        """Write, then check; whatever the check raises, what stood there before stands there again.
+    def write(self, judge: Callable[[], None]) -> None:
+        """Make every change, then judge; whatever goes wrong, what stood there before stands there again.
 
         Raises:
-            HostError: it was not written, or it was and the check said no, and the old state is back.
+            HostError: a change was refused or the judge said no, and the old state is back; or `not-restored`.
         """
-        self.place.refuse_directory("write")
-        if self.place.existing is None:
-            self._replace()
-            self._check_or(self._remove)
-        elif not self._exchange():
-            old, attributes = self._read_old()
-            self._replace()
-            self._check_or(lambda: self._put_back(old, attributes))
-
-    def _replace(self) -> None:
-        replace_file(self.place, io.BytesIO(self.data), self.content, self.attributes, self.remark)
-
-    def _check_or(self, undo: Callable[[], None]) -> None:
         try:
-            self.check()
-        except BaseException:
-            undo()
+            for change in self.changes:
+                self._begun.append(change)
+                change.keep(self.writer)
+            judge()
+        except BaseException as error:
+            self.restore(error)
             raise
 
-    def _exchange(self) -> bool:
-        """Write by exchanging names, so that the old inode waits under the other; False where that cannot be."""
-        place = self.place
-        is_exchanged = False
-        source = io.BytesIO(self.data)
-        with staged(place, source, self.content, self.attributes, self.remark) as candidate:
+    def drop(self) -> None:
+        """Remove what was kept.
+
+        Raises:
+            HostError: some of it is left, as leftovers; the set has its place.
+        """
+        failed: list[HostError] = []
+        for change in reversed(self.changes):
             try:
-                with place.failing("write"):
-                    give_name(place, candidate)
-                    is_exchanged = exchange(place, candidate)
-                    if not is_exchanged:
-                        return False
-                    place.sync_folder()
-                self.check()
-            except BaseException:
-                if is_exchanged:
-                    self._exchange_back(candidate)
-                raise
-        # What has the other name at the end is unlinked: the old file, or after a second exchange the new one.
-        return True
+                change.drop(self.writer)
+            except HostError as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
 
-    def _exchange_back(self, candidate: Candidate) -> None:
-        """Let the old file have its name again.
+    def restore(self, cause: BaseException | None = None) -> None:
+        """Put back what stood there, as far as anything was changed.
+
+        Args:
+            cause: why.
 
         Raises:
-            HostError: that failed: the old file is left beside it, rather than unlinked.
+            HostError: `not-restored`.
         """
-        other, candidate.name = candidate.name, ""
-        with self.place.failing(f"put back the old file, which is now '{other}' beside"):
-            back = Candidate(candidate.fd, other)
-            if not exchange(self.place, back):
-                raise OSError(errno.EOPNOTSUPP, "")
-        candidate.name = other
-
-    def _remove(self) -> None:
-        with self.place.failing("take back"):
-            with acting_as(self.place.actor):
-                os.unlink(self.place.name, dir_fd=self.place.folder.fd)
-            self.place.sync_folder()
-
-    def _read_old(self) -> tuple[bytes, Attributes]:
-        """Read what will be put back if need be.
-
-        Raises:
-            HostError: it is no regular file, or cannot be read.
-        """
-        place = self.place
-        if place.regular is None:
+        failed: list[HostError] = []
+        for change in reversed(self._begun):
+            try:
+                change.restore(self.writer)
+            except HostError as error:
+                failed.append(error)
+        if failed:
+            why = f" Before that: {cause.detail}" if isinstance(cause, HostError) else ""
             raise HostError(
-                f"Cannot write '{place.path}': it could not be put back if the check failed.", code="cannot-restore"
-            )
-        with place.failing("read"):
-            fd = open_regular(place.folder.fd, place.name, place.regular.st_uid)
-            with os.fdopen(fd, "rb") as stream:
-                status = os.fstat(fd)
-                return stream.read(), Attributes(stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid)
-
-    def _put_back(self, old: bytes, attributes: Attributes) -> None:
-        evolve(self, data=old, content=Content.from_bytes(old), attributes=attributes)._replace()
+                f"What stood there before could not be put back everywhere. {' '.join(each.detail for each in failed)}"
+                f"{why}",
+                code="not-restored",
+                failure=FailureCause.CHECK,
+                hint="what is left beside these paths, named `.<name>.datum~.dpkg-tmp`, is what stood there",
+            ) from cause

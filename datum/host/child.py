@@ -89,7 +89,7 @@ class _Input:
 
 
 @define
-class _Child:
+class Child:
     """A started program and this side of its pipes."""
 
     pid: int
@@ -100,12 +100,14 @@ class _Child:
     stderr: int
 
     def close(self, name: str) -> None:
+        """Close one of the pipes, named by its field; done again it does nothing."""
         descriptor = getattr(self, name)
         if descriptor >= 0:
             setattr(self, name, -1)
             os.close(descriptor)
 
     def close_all(self) -> None:
+        """Close every pipe."""
         for name in ("status", "stdin", "stdout", "stderr"):
             self.close(name)
 
@@ -126,32 +128,33 @@ def run_prepared(
         OSError: no process could be made, or the program cannot be executed.
         ValueError: an argument that no program can get.
     """
-    environment = {
-        "PATH": PATH,
-        "LC_ALL": "C.UTF-8",
-        "HOME": "/root" if is_root or not os.geteuid() else "/",
-        **command.environment,
-    }
     end = time.monotonic() + command.timeout
-    child = _fork(command, prepare, environment)
+    child = start(command, prepare, is_root=is_root)
     outputs = {"status": _Output(), "stdout": _Output(), "stderr": _Output()}
     is_late = True
     try:
-        is_late = not (_exchange(child, command.stdin, outputs, end) and _has_ended_by(child.pid, end))
+        is_late = not (_exchange(child, command.stdin, outputs, end) and has_ended_by(child.pid, end))
     finally:
         if is_late or kill_rest:
-            _kill_group(child.pid)
+            kill_group(child.pid)
         child.close_all()
-        exit_code = _reap(child.pid)
+        exit_code = reap(child.pid)
     if outputs["status"].head:
-        _raise_refusal(bytes(outputs["status"].head))
+        raise_refusal(bytes(outputs["status"].head))
     out, err = outputs["stdout"], outputs["stderr"]
     return Ended(
         exit_code, bytes(out.head), bytes(err.head), out.tail, err.tail, out.is_cut or err.is_cut, is_late=is_late
     )
 
 
-def _fork(command: Command, prepare: Callable[[], None], environment: Mapping[str, str]) -> _Child:
+def start(command: Command, prepare: Callable[[], None], *, is_root: bool = False) -> Child:
+    """Fork, prepare and exec; whether that worked is told by `status`. Arguments and errors as `run_prepared`."""
+    environment = {
+        "PATH": PATH,
+        "LC_ALL": "C.UTF-8",
+        "HOME": "/root" if is_root or not os.geteuid() else "/",
+        **command.environment,
+    }
     arguments = [os.fsencode(part) for part in command.argv]
     if any(b"\0" in part for part in arguments):
         raise ValueError("an argument holds a NUL byte")
@@ -171,7 +174,7 @@ def _fork(command: Command, prepare: Callable[[], None], environment: Mapping[st
         raise
     for descriptor in (status, stdout, stderr, stdin):
         os.close(descriptor)
-    child = _Child(pid, *(opened[index] for index in (0, 6, 2, 4)))
+    child = Child(pid, *(opened[index] for index in (0, 6, 2, 4)))
     if not command.stdin:
         child.close("stdin")
     return child
@@ -225,13 +228,19 @@ def _report(status: int, stage: str, number: int, text: str) -> None:
     os.write(status, f"{stage}\0{number}\0{text}".encode("utf-8", "replace")[:_TAIL])
 
 
-def _raise_refusal(message: bytes) -> NoReturn:
+def raise_refusal(message: bytes) -> NoReturn:
+    """Raise what a started child wrote to `status`.
+
+    Raises:
+        PreparationError: `prepare` was refused.
+        OSError: the program cannot be executed.
+    """
     stage, number, text = message.decode("utf-8", "replace").split("\0", 2)
     kind: type[OSError] = PreparationError if stage == "prepare" else OSError
     raise kind(int(number), text)
 
 
-def _exchange(child: _Child, data: bytes, outputs: Mapping[str, _Output], end: float) -> bool:
+def _exchange(child: Child, data: bytes, outputs: Mapping[str, _Output], end: float) -> bool:
     """Write stdin and read the outputs until the program closed them or ended; return whether that was in time."""
     with selectors.DefaultSelector() as selector:
         for name, output in outputs.items():
@@ -259,7 +268,8 @@ def _has_ended(pid: int) -> bool:
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def _has_ended_by(pid: int, end: float) -> bool:
+def has_ended_by(pid: int, end: float) -> bool:
+    """Whether a child has ended, or does until a moment of the monotonic clock; it is not reaped."""
     pause = 0.0005
     while not _has_ended(pid):
         if time.monotonic() >= end:
@@ -269,7 +279,7 @@ def _has_ended_by(pid: int, end: float) -> bool:
     return True
 
 
-def _kill_group(pid: int) -> None:
+def kill_group(pid: int) -> None:
     """Kill a child that has not been reaped, and its group; it may not have reached its own session yet."""
     for kill in (os.killpg, os.kill):
         # a program with the rights of another user is left alone
@@ -277,8 +287,8 @@ def _kill_group(pid: int) -> None:
             kill(pid, signal.SIGKILL)
 
 
-def _reap(pid: int) -> int:
+def reap(pid: int) -> int:
     """Return the exit code of a child that ended or was killed."""
-    if not _has_ended_by(pid, time.monotonic() + _GRACE):
+    if not has_ended_by(pid, time.monotonic() + _GRACE):
         return -signal.SIGKILL
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

@@ -11,12 +11,13 @@ from datum.host.writer import LocalWriter
 
 if TYPE_CHECKING:
     from datum.host.slow import SlowReader
+    from datum.host.staging import StagingWriter
 
 __all__ = ["LocalHost", "LocalReader", "LocalWriter"]
 
 # Seconds for one look below a network or FUSE mount.
 _SLOW_DEADLINE: Final = 10.0
-_NONE_SHARED: Final[Mapping[str, int]] = MappingProxyType({})
+_NONE_SHARED: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class LocalHost:
@@ -28,7 +29,8 @@ class LocalHost:
         protected: tuple[str, ...] = (),
         open_content: OpenContent | None = None,
         *,
-        shared: Mapping[str, int] = _NONE_SHARED,
+        shared: Mapping[str, str] = _NONE_SHARED,
+        runs_programs: bool = True,
     ) -> None:
         """Open the root.
 
@@ -37,12 +39,14 @@ class LocalHost:
             protected: absolute paths of the state directory, the configuration and trust (design 3.4), as paths of
                 this machine or below the root.
             open_content: opens bytes that lie in the tree; without it only inline content can be written.
-            shared: gid by path of directories that a resource declares writable for that group.
+            shared: the group, by name or digits, by path of directories that a resource declares writable for it.
+                Names are looked up in this root when a write depends on them.
+            runs_programs: whether `query` and `run` run anything.
 
         Raises:
             HostError: the root is no directory, or out of reach.
         """
-        self._root: Final = HostRoot.open(root, protected, open_content, shared)
+        self._root: Final = HostRoot.open(root, protected, open_content, shared, runs_programs=runs_programs)
         self._slow: SlowReader | None = None
 
     def reader(self) -> LocalReader:
@@ -52,7 +56,13 @@ class LocalHost:
 
     def writer(self) -> LocalWriter:
         """Return a writer for one action."""
-        return LocalWriter(self._root, self._slow_reader)
+        return LocalWriter(self._root, self._slow_reader, self.staging)
+
+    def staging(self) -> "StagingWriter":
+        """Return a writer for one set of changes that checks judge before it is made."""
+        from datum.host.staging import StagingWriter
+
+        return StagingWriter(self._root, self._slow_reader)
 
     def close(self) -> None:
         """Close what is open; readers and writers are of no use then."""
@@ -73,8 +83,6 @@ class LocalHost:
 
             path = self._root.path
             # The child closes every descriptor, so it opens the root itself.
-            self._slow = SlowReader(
-                lambda: LocalReader(HostRoot.open(path, (), None, _NONE_SHARED), None), _SLOW_DEADLINE
-            )
+            self._slow = SlowReader(lambda: LocalReader(HostRoot.open(path), None), _SLOW_DEADLINE)
         self._slow.mount_of = mounts.slow_mount
         return self._slow

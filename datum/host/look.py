@@ -15,7 +15,7 @@ from datum.provider.host import FileKind
 
 _CHUNK: Final = 1 << 20
 _REGULAR: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-_MOVED_ON: Final = frozenset({errno.ELOOP, errno.ENOENT, errno.ENXIO})
+_MOVED_ON: Final = frozenset({errno.EINVAL, errno.ELOOP, errno.ENOENT, errno.ENXIO})
 
 _KINDS: Final = {
     stat.S_IFREG: FileKind.REGULAR,
@@ -39,11 +39,18 @@ class Look:
     status: os.stat_result
     # Empty unless it was asked for and this is a regular file.
     blob: str = ""
+    # Text of a symbolic link.
+    link: str = ""
 
     @property
     def kind(self) -> FileKind:
         """What stands there."""
-        return _KINDS[stat.S_IFMT(self.status.st_mode)]
+        return kind_of(self.status)
+
+
+def kind_of(status: os.stat_result) -> FileKind:
+    """Return what has this status."""
+    return _KINDS[stat.S_IFMT(status.st_mode)]
 
 
 def look_at(folder_fd: int, name: str, algorithm: str) -> Look:
@@ -55,21 +62,28 @@ def look_at(folder_fd: int, name: str, algorithm: str) -> Look:
     """
     for _ in range(2):
         status = os.stat(name, dir_fd=folder_fd, follow_symlinks=False)
-        if not algorithm or not stat.S_ISREG(status.st_mode):
-            return Look(status)
         try:
-            fd = open_regular(folder_fd, name, status.st_uid)
+            found = _look_closer(folder_fd, name, status, algorithm)
         except OSError as error:
             if error.errno in _MOVED_ON:
                 continue
             raise
-        try:
-            found = hash_open(fd, algorithm)
-        finally:
-            os.close(fd)
         if found is not None:
             return found
     raise UnsteadyFileError
+
+
+def _look_closer(folder_fd: int, name: str, status: os.stat_result, algorithm: str) -> Look | None:
+    """Read a link, or hash a file if that is asked for; None if it changed meanwhile."""
+    if stat.S_ISLNK(status.st_mode):
+        return Look(status, link=os.readlink(name, dir_fd=folder_fd))
+    if not algorithm or not stat.S_ISREG(status.st_mode):
+        return Look(status)
+    fd = open_regular(folder_fd, name, status.st_uid)
+    try:
+        return hash_open(fd, algorithm)
+    finally:
+        os.close(fd)
 
 
 def open_regular(folder_fd: int, name: str, owner: int) -> int:

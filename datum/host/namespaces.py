@@ -230,8 +230,25 @@ def throw_away(folder: str, work: str, below: Iterable[str]) -> None:
     if folder == "/":
         target = f"{work}/root"
         Path(target).mkdir()
-    mount("overlay", target, "overlay", data=f"lowerdir={lower},upperdir={upper},workdir={scratch}")
+    layers = f"lowerdir={lower},upperdir={upper},workdir={scratch}"
+    try:
+        mount("overlay", target, "overlay", data=f"{layers},{_own_attributes(upper)}")
+    except OSError:
+        mount("overlay", target, "overlay", data=layers)
     for path, tree in kept:
         attach_tree(tree, path if folder != "/" else target + path)
     if folder == "/":
         os.chroot(target)
+
+
+def _own_attributes(upper: str) -> str:
+    """Return the overlay's option for where it may keep notes of its own.
+
+    As root a change of a file's attributes then does not copy its bytes into memory; an ordinary user needs it to
+    remove directories (overlayfs: whiteouts, and marks of directories that hide what is below them).
+    """
+    try:
+        os.setxattr(upper, "trusted.datum", b"")
+    except OSError:
+        return "userxattr"
+    return "metacopy=on"

@@ -5,13 +5,26 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from typing import Final
 
 from attrs import frozen
 
 from datum.host.failures import host_error, immutable_hint
 from datum.host.identity import Actor
+from datum.host.look import kind_of
+from datum.host.mounts import MountTable
 from datum.host.walk import Folder, Trail
-from datum.provider.host import HostError
+from datum.provider.host import FileKind, HostError
+
+_WORDS: Final = {
+    FileKind.REGULAR: "a regular file",
+    FileKind.DIRECTORY: "a directory",
+    FileKind.SYMLINK: "a symbolic link",
+    FileKind.FIFO: "a FIFO",
+    FileKind.SOCKET: "a socket",
+    FileKind.BLOCK_DEVICE: "a block device",
+    FileKind.CHARACTER_DEVICE: "a character device",
+}
 
 
 @frozen
@@ -27,8 +40,8 @@ class Place:
     caller: tuple[int, int]
     # In whose name names are made below a user's directory; None: in the process's own.
     actor: Actor | None
-    # Fields that the file system cannot hold.
-    without: frozenset[str]
+    # What is mounted below the root.
+    mounts: MountTable
 
     @property
     def path(self) -> str:
@@ -51,9 +64,35 @@ class Place:
         return frozenset({0, self.owner, self.caller[0]})
 
     @property
+    def makers(self) -> frozenset[int]:
+        """Uids that may own what we made and took, whoever else may make names here."""
+        return frozenset({0, self.caller[0]})
+
+    @property
+    def without(self) -> frozenset[str]:
+        """Fields that the file system cannot hold."""
+        return self.mounts.without(self.trail.normal)
+
+    @property
     def regular(self) -> os.stat_result | None:
         """What stands there if it is a regular file."""
         return self.existing if self.existing and stat.S_ISREG(self.existing.st_mode) else None
+
+    @property
+    def directory(self) -> os.stat_result | None:
+        """What stands there if it is a directory."""
+        return self.existing if self.existing and stat.S_ISDIR(self.existing.st_mode) else None
+
+    def now(self) -> os.stat_result | None:
+        """Look once more at what stands there, not following a link.
+
+        Raises:
+            OSError: it cannot be looked at.
+        """
+        try:
+            return os.stat(self.name, dir_fd=self.folder.fd, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
 
     def refuse_directory(self, doing: str) -> None:
         """Refuse where a directory stands.
@@ -61,8 +100,39 @@ class Place:
         Raises:
             HostError: one does.
         """
-        if self.existing and stat.S_ISDIR(self.existing.st_mode):
-            raise directory_in_the_way(self.path, doing)
+        if self.directory is not None:
+            raise in_the_way(self.path, doing, FileKind.DIRECTORY)
+
+    def refuse_no_directory(self, doing: str) -> None:
+        """Refuse where something else than a directory stands, and the root itself.
+
+        Raises:
+            HostError: `not-a-directory`, `bad-path`.
+        """
+        if not self.name:
+            raise HostError(f"Cannot {doing} '{self.path}': it is the root.", code="bad-path")
+        if self.existing is not None and self.directory is None:
+            raise HostError(
+                f"Cannot {doing} '{self.path}': {_WORDS[kind_of(self.existing)]} stands there, and no directory.",
+                code="not-a-directory",
+                hint=f"look at it; `rm {self.path}` removes it",
+            )
+
+    def refuse_other_kind(self, kind: FileKind, *, gives_way: bool) -> None:
+        """Refuse where something stands that cannot be replaced by something of this kind.
+
+        Args:
+            kind: what is to stand there.
+            gives_way: whether something of another kind may be replaced.
+
+        Raises:
+            HostError: `kind-in-the-way`. The root itself never gives way, and no directory to a directory.
+        """
+        if self.existing is None:
+            return
+        found = kind_of(self.existing)
+        if not self.name or FileKind.DIRECTORY is found is kind or (found is not kind and not gives_way):
+            raise in_the_way(self.path, "write", found)
 
     @contextlib.contextmanager
     def failing(self, doing: str) -> Iterator[None]:
@@ -71,7 +141,9 @@ class Place:
             yield
         except OSError as error:
             if error.errno in {errno.EISDIR, errno.ENOTEMPTY}:
-                raise directory_in_the_way(self.path, doing) from error
+                raise in_the_way(self.path, doing, FileKind.DIRECTORY) from error
+            if error.errno == errno.EEXIST:
+                raise in_the_way(self.path, doing, None) from error
             raise host_error(error, doing, self.path, hint=self._hint(error.errno)) from error
 
     def _hint(self, code: int | None) -> str:
@@ -106,10 +178,11 @@ def status_of(trail: Trail) -> os.stat_result | None:
         raise host_error(error, "look at", trail.path) from error
 
 
-def directory_in_the_way(path: str, doing: str) -> HostError:
-    """Return the refusal to take a directory for a file."""
+def in_the_way(path: str, doing: str, found: FileKind | None) -> HostError:
+    """Return the refusal to take something for what it is not; `found` is None for what arrived meanwhile."""
+    what = _WORDS[found] if found else "something else"
     return HostError(
-        f"Cannot {doing} '{path}': a directory stands there.",
-        code="directory-in-the-way",
+        f"Cannot {doing} '{path}': {what} stands there.",
+        code="directory-in-the-way" if doing == "remove" else "kind-in-the-way",
         hint=f"move it away: `mv {path} {path}.old`",
     )

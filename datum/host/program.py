@@ -9,12 +9,15 @@ import logging
 import os
 import shlex
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from attrs import evolve
+
 from datum.host.child import Ended, PreparationError, run_prepared
 from datum.host.failures import host_error
+from datum.host.names import Account
 from datum.model.observation import Cause
 from datum.model.result import FailureCause
 from datum.provider.host import Command, CommandOutcome, HostError
@@ -23,7 +26,9 @@ _log: Final = logging.getLogger(__name__)
 _TAIL_LINES: Final = 5
 
 
-def run_program(command: Command, *, root: str = "/", read_only: bool = False) -> CommandOutcome:
+def run_program(
+    command: Command, *, root: str = "/", read_only: bool = False, account: Account | None = None
+) -> CommandOutcome:
     """Run a program to its end.
 
     Args:
@@ -32,15 +37,21 @@ def run_program(command: Command, *, root: str = "/", read_only: bool = False) -
             root's.
         read_only: the program sees every file system read-only, and throw-away copies of /tmp and /var/tmp. Services
             that it talks to can still change things. Where the system has no such namespaces it runs without.
+        account: who `command.user` is; None if that is empty. It gets that user's HOME, USER and LOGNAME, and the
+            directory is entered before the rights are dropped.
 
     Raises:
-        HostError: root or directory cannot be entered; it could not be started, ran too long, or ended with an exit
-            code that is no success.
+        HostError: root or directory cannot be entered; this process may not act as that user; it could not be started,
+            ran too long, or ended with an exit code that is no success.
     """
     line = quoted(command.argv)
     _log.debug("run %s", line)
+    if account is not None:
+        _check_may_become(account)
+        who = {"HOME": account.home, "USER": account.name, "LOGNAME": account.name}
+        command = evolve(command, environment={**who, **command.environment})
     try:
-        ended = _run(command, root, read_only=read_only)
+        ended = _run(command, root, account, read_only=read_only)
     except (OSError, ValueError) as error:
         raise not_started(command, error) from error
     if ended.is_late:
@@ -55,40 +66,54 @@ def run_program(command: Command, *, root: str = "/", read_only: bool = False) -
     return CommandOutcome(ended.exit_code, ended.stdout, ended.stderr, ended.is_cut)
 
 
-def _run(command: Command, root: str, *, read_only: bool) -> Ended:
+def _run(command: Command, root: str, account: Account | None, *, read_only: bool) -> Ended:
+    def after(prepare: Callable[[], None]) -> Callable[[], None]:
+        return prepare if account is None else partial(_prepare_and_become, prepare, account)
+
+    enter = after(partial(os.chdir, command.directory))
     if root == "/" and not read_only:
-        return run_prepared(command, partial(os.chdir, command.directory))
+        return run_prepared(command, enter)
     # ctypes costs milliseconds that a plain program need not pay
     from datum.host import namespaces
 
     if read_only:
         try:
-            prepare = partial(namespaces.only_read, root, command.directory)
+            prepare = after(partial(namespaces.only_read, root, command.directory))
             return run_prepared(command, prepare, is_root=root != "/", kill_rest=True)
         except PreparationError as error:
             _log.debug("%s runs without read-only namespaces: %s", command.argv[0], error.reason)
     if root == "/":
-        return run_prepared(command, partial(os.chdir, command.directory), kill_rest=True)
-    prepare = partial(namespaces.change_root, root, command.directory)
+        return run_prepared(command, enter, kill_rest=True)
+    prepare = after(partial(namespaces.change_root, root, command.directory))
     return run_prepared(command, prepare, is_root=True, kill_rest=read_only)
+
+
+def _prepare_and_become(prepare: Callable[[], None], account: Account) -> None:
+    """In the child: prepare, then drop all rights but this user's; who is that user already stays as it is."""
+    caller = os.geteuid()
+    prepare()
+    if caller:
+        return
+    os.setgroups(account.groups)
+    os.setresgid(account.gid, account.gid, account.gid)
+    os.setresuid(account.uid, account.uid, account.uid)
+
+
+def _check_may_become(account: Account) -> None:
+    if os.geteuid() in {0, account.uid}:
+        return
+    raise HostError(
+        f"No program can run as '{account.name}': only root runs programs as others.",
+        code="program-refused",
+        failure=FailureCause.IMPOSSIBLE,
+        hint="run datum as root",
+    )
 
 
 def quoted(argv: Sequence[str]) -> str:
     """Return a command line as a sentence holds it: in quotes, unless it has some of its own."""
     line = shlex.join(argv)
     return line if "'" in line else f"'{line}'"
-
-
-def check_not_run(path: str, error: HostError) -> HostError:
-    """Return the failure of a check that says nothing of the new file, since its program did not start."""
-    return HostError(
-        f"The check of '{path}' could not be run; the host is as it was. {error.detail}",
-        code="check-not-run",
-        summary="A check could not be run.",
-        cause=error.cause,
-        failure=error.failure,
-        hint=error.diagnostics[0].hint,
-    )
 
 
 def not_started(command: Command, error: OSError | ValueError) -> HostError:

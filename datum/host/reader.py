@@ -14,12 +14,13 @@ from attrs import define, field
 from datum.host.failures import host_error
 from datum.host.look import UnsteadyFileError, look_at, open_regular, read_up_to
 from datum.host.mounts import MountTable
-from datum.host.names import NameTable
-from datum.host.residue import names_in, residue_names
+from datum.host.names import Account, NameTable
+from datum.host.residue import is_residue_name, names_in, residue_names
 from datum.host.root import HostRoot
 from datum.host.walk import Folder, bad_path
 from datum.model.observation import Machine
-from datum.provider.host import Command, CommandOutcome, FileFacts, HostError, Missing
+from datum.model.result import FailureCause
+from datum.provider.host import Below, Command, CommandOutcome, FileFacts, HostError, Missing
 
 if TYPE_CHECKING:
     from datum.host.dpkg import PackageIndex
@@ -104,6 +105,8 @@ class LocalReader:
             has_residue=bool(residue),
             identity=_identity(status),
             without=mounts.without(where) if is_mount_point else self._without(folder, mounts),
+            link=look.link,
+            modified=status.st_mtime_ns,
         )
 
     def read_file(self, path: str, *, limit: int) -> bytes:
@@ -134,7 +137,7 @@ class LocalReader:
             raise self._cannot_look(path, folder, error) from error
 
     def list_directory(self, path: str) -> tuple[str, ...]:
-        """Return the names in a directory, sorted.
+        """Return the names in a directory, sorted, without those of leftovers of killed writes.
 
         Raises:
             HostError: it is missing, no directory, or cannot be read.
@@ -146,9 +149,37 @@ class LocalReader:
         if isinstance(folder, str):
             raise _missing(path)
         try:
-            return tuple(sorted(names_in(folder.fd)))
+            return tuple(sorted(name for name in names_in(folder.fd) if not is_residue_name(name)))
         except OSError as error:
             raise self._cannot_look(path, folder, error) from error
+
+    def below(self, path: str, *, limit: int) -> Below:
+        """Return all that lies in a directory, at every depth; nothing if there is no directory.
+
+        What is mounted in it is named and not looked at. A leftover of a killed write that may be removed unasked is
+        not among it, since it goes with its directory.
+
+        Raises:
+            HostError: `too-many-entries`: there are more than `limit`; or it cannot be looked at.
+        """
+        mounts = self._mounts()
+        slow = self._slow_reader(path, mounts)
+        if slow is not None:
+            return slow.below(path, limit=limit)
+        above, name = _split(path)
+        folder = self._walker.folder(above)
+        if isinstance(folder, str):
+            return Below()
+        from datum.host.trees import Survey
+
+        normal = path if path == "/" else f"{folder.path.rstrip('/')}/{name}"
+        survey = Survey(path, normal, mounts, self._makers(), limit, discounted=folder.is_exposed)
+        tree = survey.look(folder.fd, name)
+        if tree is None:
+            return Below()
+        base = path.rstrip("/")
+        mounted = sorted(f"{base}/{entry}" if entry else path for entry in tree.mounts)
+        return Below(tuple(sorted(f"{base}/{entry}" for entry in tree.entries)), tuple(mounted))
 
     def user_id(self, name: str) -> int | None:
         """Return the uid of a user of this root, None if there is none of that name."""
@@ -189,11 +220,9 @@ class LocalReader:
         """Run a program that only asks, with everything read-only where the system allows that.
 
         Raises:
-            HostError: see `run_program`.
+            HostError: see `run_program`; `programs-not-run`.
         """
-        from datum.host.program import run_program
-
-        return run_program(command, root=self._root.path, read_only=True)
+        return self._root.run(command, self._account, read_only=True)
 
     def _slow_reader(self, path: str, mounts: MountTable) -> "FileReader | None":
         """Return who looks at this path, if a look could hang for ever."""
@@ -223,6 +252,22 @@ class LocalReader:
         if known.names is None:
             known.names = NameTable.read(self._read_or_none, asks_nss=self.is_running_system)
         return known.names
+
+    def _account(self, user: str) -> Account:
+        """Return the account of a name, else of digits.
+
+        Raises:
+            HostError: this root has none.
+        """
+        found = self._names().account(user)
+        if found is None:
+            raise HostError(
+                f"No program can run as '{user}': there is no such user.",
+                code="program-refused",
+                failure=FailureCause.IMPOSSIBLE,
+                hint=f"declare user:{user}, or name a user that is there",
+            )
+        return found
 
     def _without(self, folder: Folder, mounts: MountTable) -> frozenset[str]:
         """Return the fields that the file system of a folder cannot hold."""

@@ -1,7 +1,7 @@
 """Leftovers of killed writes: how the name before the rename is made, found again and cleared (design 4.7).
 
-Every reader of a drop-in folder must ignore the name: it starts with a dot and ends in `.dpkg-tmp`, which cron,
-run-parts, sudoers.d, logrotate, apt, systemd, sysctl.d and profile.d pass over.
+Every reader of a drop-in folder must ignore the name (ADR 0031): the dot keeps it from globs, `.dpkg-tmp` from what
+knows dpkg, and the tilde from the namespaces that run-parts takes by `--lsbsysinit`.
 """
 
 import hashlib
@@ -12,18 +12,32 @@ import stat
 from collections.abc import Collection
 from typing import Final
 
-from datum.host.failures import unsafe_path
 from datum.host.walk import Folder
 from datum.provider.paths import NAME_MAX
 
-_SUFFIX: Final = ".datum.dpkg-tmp"
+_SUFFIX: Final = ".datum~.dpkg-tmp"
 _RANDOM_DIGITS: Final = 8
+# logrotate passes over names by their end, unless they begin with a dot (fnmatch(3), FNM_PERIOD).
+_WITHOUT_DOT: Final = ("/logrotate.d",)
+# Kinds that writes leave behind.
+_LEFT: Final = frozenset({stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR})
 
 
-def residue_name(name: str, *, is_sticky: bool = False) -> str:
-    """Return the name that a replacement of `name` has before its rename; random digits where others make names."""
-    token = f".{secrets.token_hex(_RANDOM_DIGITS // 2)}" if is_sticky else ""
-    return f".{_stem(name, len(token))}{token}{_SUFFIX}"
+def residue_name(name: str, folder: str, *, is_random: bool = False) -> str:
+    """Return the name that a replacement has before its rename.
+
+    Args:
+        name: the one it will have.
+        folder: path of its folder.
+        is_random: add random digits, as where others make names.
+    """
+    token = f".{secrets.token_hex(_RANDOM_DIGITS // 2)}" if is_random else ""
+    return f"{_dot(folder)}{_stem(name, len(token))}{token}{_SUFFIX}"
+
+
+def is_residue_name(name: str) -> bool:
+    """Whether a name has the form of one before its rename."""
+    return name.endswith(_SUFFIX)
 
 
 def residue_names(folder: Folder, name: str, owners: Collection[int]) -> list[str]:
@@ -37,32 +51,16 @@ def residue_names(folder: Folder, name: str, owners: Collection[int]) -> list[st
     Raises:
         OSError: the folder cannot be looked at.
     """
-    plain = residue_name(name)
+    plain = residue_name(name, folder.path)
     if not folder.is_sticky:
         # `access` asks without raising, which matters ten thousand times.
         is_there = os.access(plain, os.F_OK, dir_fd=folder.fd, follow_symlinks=False)
         return [plain] if is_there else []
-    pattern = re.compile(rf"\.{re.escape(_stem(name, _RANDOM_DIGITS + 1))}\.[0-9a-f]{{{_RANDOM_DIGITS}}}{_SUFFIX}")
+    start = re.escape(_dot(folder.path) + _stem(name, _RANDOM_DIGITS + 1))
+    pattern = re.compile(rf"{start}\.[0-9a-f]{{{_RANDOM_DIGITS}}}{re.escape(_SUFFIX)}")
     return [
         found for found in sorted(names_in(folder.fd)) if pattern.fullmatch(found) and _is_of(folder, found, owners)
     ]
-
-
-def check_leftover(folder: Folder, name: str, owners: Collection[int]) -> None:
-    """See that what has the name is a leftover: a regular file of one of these uids, with one link.
-
-    Raises:
-        HostError: it is something else, which nobody may remove unasked; or it cannot be looked at.
-    """
-    status = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
-    if stat.S_ISREG(status.st_mode) and status.st_uid in owners and status.st_nlink == 1:
-        return
-    where = f"{folder.path.rstrip('/')}/{name}"
-    raise unsafe_path(
-        f"'{where}' has the name that a new file needs before it is renamed, and is no leftover of such a write: "
-        f"{stat.filemode(status.st_mode)}, uid {status.st_uid}, {status.st_nlink} links.",
-        hint=f"look at it, then remove '{where}'",
-    )
 
 
 def names_in(folder_fd: int) -> list[str]:
@@ -78,6 +76,10 @@ def names_in(folder_fd: int) -> list[str]:
         os.close(fd)
 
 
+def _dot(folder: str) -> str:
+    return "" if folder.endswith(_WITHOUT_DOT) else "."
+
+
 def _stem(name: str, extra: int) -> str:
     """Return what stands for a name in a name with `extra` more bytes than usual."""
     raw = os.fsencode(name)
@@ -91,4 +93,4 @@ def _is_of(folder: Folder, name: str, owners: Collection[int]) -> bool:
         status = os.stat(name, dir_fd=folder.fd, follow_symlinks=False)
     except FileNotFoundError:
         return False
-    return stat.S_ISREG(status.st_mode) and status.st_uid in owners
+    return stat.S_IFMT(status.st_mode) in _LEFT and status.st_uid in owners

@@ -3,16 +3,23 @@
 import io
 import os
 from collections.abc import Callable, Mapping
-from typing import BinaryIO
+from types import MappingProxyType
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from attrs import define, field
 
 from datum.host.protection import Protection
 from datum.host.walk import Walker
 from datum.model.content import Content
-from datum.provider.host import HostError
+from datum.model.observation import Cause
+from datum.provider.host import Command, CommandOutcome, HostError
+
+if TYPE_CHECKING:
+    from datum.host.names import Account
 
 OpenContent = Callable[[Content], BinaryIO]
+
+_NONE_SHARED: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 @define
@@ -25,16 +32,24 @@ class HostRoot:
     caller: tuple[int, int]
     walker: Walker
     protection: Protection
-    # Gid by path of directories that a resource declares writable for that group.
-    shared: Mapping[str, int]
+    # Group, by name or digits, by path of directories that a resource declares writable for it.
+    shared: Mapping[str, str]
     # Opens bytes that lie in the tree of a revision.
     from_tree: OpenContent | None
+    # Whether anything is run here; not where the tree is nobody's that is trusted.
+    runs_programs: bool = True
     # How often files were changed here, and programs run, which may have mounted or installed something.
     changes: tuple[int, int] = field(default=(0, 0), init=False)
 
     @classmethod
     def open(
-        cls, path: str, protected: tuple[str, ...], from_tree: OpenContent | None, shared: Mapping[str, int]
+        cls,
+        path: str,
+        protected: tuple[str, ...] = (),
+        from_tree: OpenContent | None = None,
+        shared: Mapping[str, str] = _NONE_SHARED,
+        *,
+        runs_programs: bool = True,
     ) -> "HostRoot":
         """Open a root.
 
@@ -42,7 +57,8 @@ class HostRoot:
             HostError: it is no directory, or out of reach.
         """
         caller = os.geteuid(), os.getegid()
-        return cls(path, caller, Walker.start(path, caller[0]), Protection.of(protected, path), shared, from_tree)
+        walker, protection = Walker.start(path, caller[0]), Protection.of(protected, path)
+        return cls(path, caller, walker, protection, shared, from_tree, runs_programs)
 
     @property
     def is_running_system(self) -> bool:
@@ -54,6 +70,29 @@ class HostRoot:
         files, programs = self.changes
         self.changes = (files + 1, programs + by_program)
         self.walker.forget()
+
+    def run(self, command: Command, account: "Callable[[str], Account]", *, read_only: bool) -> CommandOutcome:
+        """Run a program in this root.
+
+        Args:
+            command: what to run.
+            account: returns the account of a name or digits.
+            read_only: see `run_program`.
+
+        Raises:
+            HostError: see `run_program`; or no programs are run here.
+        """
+        if not self.runs_programs:
+            raise HostError(
+                f"'{command.argv[0]}' was not run: no program is run for a revision that is not trusted.",
+                code="programs-not-run",
+                cause=Cause.DENIED,
+                hint="plan a revision that is signed as the fleet demands",
+            )
+        from datum.host.program import run_program
+
+        user = account(command.user) if command.user else None
+        return run_program(command, root=self.path, read_only=read_only, account=user)
 
     def open_content(self, content: Content) -> BinaryIO:
         """Return a stream over bytes.

@@ -21,7 +21,7 @@ from datum.diagnostics import Diagnostic
 from datum.errors import InternalError
 from datum.model.observation import Cause
 from datum.model.result import FailureCause
-from datum.provider.host import FileFacts, HostError, Missing
+from datum.provider.host import Below, FileFacts, HostError, Missing
 
 _LENGTH: Final = struct.Struct("!Q")
 _CHUNK: Final = 1 << 20
@@ -40,6 +40,10 @@ class FileReader(Protocol):
 
     def list_directory(self, path: str) -> tuple[str, ...]:
         """Return the names in a directory, sorted."""
+        ...
+
+    def below(self, path: str, *, limit: int) -> Below:
+        """Return all that lies in a directory."""
         ...
 
 
@@ -94,6 +98,15 @@ class SlowReader:
             HostError: as the reader says it, or cause `deadline`; always discounted.
         """
         answer: tuple[str, ...] = self._ask("list_directory", path)
+        return answer
+
+    def below(self, path: str, *, limit: int) -> Below:
+        """Return all that lies in a directory.
+
+        Raises:
+            HostError: as the reader says it, or cause `deadline`; always discounted.
+        """
+        answer: Below = self._ask("below", path, limit=limit)
         return answer
 
     def close(self) -> None:

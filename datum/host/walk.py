@@ -8,7 +8,7 @@ import collections
 import errno
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Collection
 from typing import Final, NoReturn, Self
 
 from attrs import field, frozen
@@ -59,16 +59,18 @@ class Trail:
     # The last component; empty for the root itself.
     name: str
     folders: tuple[Folder, ...]
+    # Names between the last folder and the path: of directories that will stand there.
+    coming: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Folder:
-        """The folder that holds the path."""
+        """The folder that holds the path; the nearest one where directories on the way are still to come."""
         return self.folders[-1]
 
     @property
     def normal(self) -> str:
         """The path with well-known links replaced."""
-        return f"{self.folder.path.rstrip('/')}/{self.name}"
+        return "/".join((self.folder.path.rstrip("/"), *self.coming, self.name))
 
     @property
     def user(self) -> int:
@@ -82,13 +84,13 @@ class Trail:
         for folder in self.folders:
             os.close(folder.fd)
 
-    def check(self, owner: int, caller: int, shared: Mapping[str, int]) -> None:
+    def check(self, owner: int, caller: int, shared: Callable[[str], int | None]) -> None:
         """Refuse a way that somebody else could turn elsewhere.
 
         Args:
             owner: uid of the resource's owner; the root itself may not be theirs.
             caller: uid of this process.
-            shared: gid by path of folders that may be writable for that group, since a resource declares them so.
+            shared: returns the gid of the group for which a folder may be writable, since a resource declares it so.
 
         Raises:
             HostError: `unsafe-path`, naming the component.
@@ -108,7 +110,7 @@ class Trail:
                     f"'{folder.path}', on the way to '{self.path}', is writable by everybody.",
                     hint=f"`chmod o-w {folder.path}`",
                 )
-            if status.st_mode & stat.S_IWGRP and shared.get(folder.path) != status.st_gid:
+            if status.st_mode & stat.S_IWGRP and shared(folder.path) != status.st_gid:
                 raise unsafe_path(
                     f"'{folder.path}', on the way to '{self.path}', is writable by its group (gid {status.st_gid}), "
                     "and no resource declares that directory with this group.",
@@ -206,8 +208,13 @@ class Walker:
             os.close(self._open.popitem(last=False)[1].fd)
         return found
 
-    def trail(self, path: str) -> Trail:
+    def trail(self, path: str, coming: Collection[str] = ()) -> Trail:
         """Walk to a path for writing; nothing kept open is used.
+
+        Args:
+            path: where to.
+            coming: normal paths of directories that will be made before anything is written at the path, whatever
+                stands there now. The way ends above the first of them.
 
         Raises:
             HostError: a component is missing, a link or no directory; or the path is no normal path.
@@ -224,6 +231,8 @@ class Walker:
         try:
             for depth in range(1, len(components)):
                 where = "/" + "/".join(components[:depth])
+                if where in coming:
+                    return Trail(path, components[-1], tuple(folders), tuple(components[depth - 1 : -1]))
                 folders.append(self._enter(folders[-1], where) or _raise_not_there(folders[-1], where, path))
         except BaseException:
             Trail(path, "", tuple(folders)).__exit__()

@@ -4,66 +4,130 @@ Every change walks anew, is refused where somebody else could turn the way, and 
 """
 
 import contextlib
-import io
 import os
 import stat
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, BinaryIO, Final
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
-from datum.host.atomic import Attributes, remove_leftover, replace_file, wanted_attributes
+from datum.host.atomic import (
+    prepare_candidate,
+    prepare_directory,
+    prepare_link,
+    put,
+    remove_directory,
+    wanted_attributes,
+)
 from datum.host.attributes import change_attributes
+from datum.host.candidates import Candidate
 from datum.host.identity import Actor, acting_as
+from datum.host.leftovers import check_leftover, remove_leftover
 from datum.host.mounts import MountTable
 from datum.host.place import Place, status_of
 from datum.host.reader import LocalReader
-from datum.host.residue import check_leftover, residue_names
+from datum.host.residue import residue_names
 from datum.host.root import HostRoot
 from datum.host.walk import Trail
+from datum.model.check import Check
 from datum.model.content import Content
-from datum.model.result import FailureCause
-from datum.provider.host import Command, CommandOutcome, FileWrite, HostError
+from datum.provider.host import Command, CommandOutcome, DirectoryWrite, FileKind, FileWrite, HostError, LinkWrite
 
 if TYPE_CHECKING:
-    from datum.host.candidate import CheckOutcome
     from datum.host.slow import FileReader
 
-# Exit codes, and the negative numbers of signals.
-_ANY_END: Final = frozenset(range(-64, 256))
+
+class StagedSet(Protocol):
+    """A set of changes that checks judge before it is made."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What the result has to tell."""
+        ...
+
+    def write_file(self, path: str, wanted: FileWrite) -> None:
+        """Prepare a regular file; its `validate` becomes a check."""
+        ...
+
+    def judge(self, checks: Sequence[Check]) -> None:
+        """Run the checks of the files, and these."""
+        ...
+
+    def commit(self) -> None:
+        """Make the changes."""
+        ...
+
+    def discard(self) -> None:
+        """Let go of what was prepared and not made."""
+        ...
 
 
 class LocalWriter(LocalReader):
     """`HostWriter` of one root, for one action; `remarks` is what its result has to tell."""
 
-    def __init__(self, root: HostRoot, slow: "Callable[[MountTable], FileReader] | None") -> None:
+    def __init__(
+        self,
+        root: HostRoot,
+        slow: "Callable[[MountTable], FileReader] | None",
+        new_set: Callable[[], StagedSet] | None = None,
+    ) -> None:
+        """Change a root.
+
+        Args:
+            root: what to change.
+            slow: see `LocalReader`.
+            new_set: returns an empty set of changes; None in the writer of such a set, which has checked already.
+        """
         super().__init__(root, slow)
+        self._new_set: Final = new_set
         self.remarks: Final[list[str]] = []
 
     def write_file(self, path: str, wanted: FileWrite) -> None:
         """Create or replace a regular file; its directory must exist.
 
         Raises:
-            HostError: it was not written, and what stood there still does.
+            HostError: it was not written, and what stood there still does; but see `put`.
         """
-        with self._changing(path, wanted.uid, takes_name=True) as place:
-            place.refuse_directory("write")
-            attributes = wanted_attributes(place.regular, self.caller, wanted)
+        if wanted.validate:
+            self._write_checked(path, wanted)
+            return
+        with self.changing(path, wanted.uid, takes_name=True) as place:
+            place.refuse_other_kind(FileKind.REGULAR, gives_way=wanted.takes is not None)
+            attributes = wanted_attributes(place, wanted)
             with contextlib.closing(self.open_content(wanted.content)) as source:
-                if wanted.validate:
-                    self._write_checked(place, wanted, attributes, source.read())
-                else:
-                    replace_file(place, source, wanted.content, attributes, self.remark)
+                candidate = prepare_candidate(place, source, wanted.content, attributes, self.remark)
+            self._put(place, candidate, wanted.takes)
+
+    def write_link(self, path: str, wanted: LinkWrite) -> None:
+        """Create a symbolic link, or replace one, in one rename; its directory must exist.
+
+        Raises:
+            HostError: it was not made, and what stood there still does; but see `put`.
+        """
+        with self.changing(path, self._or_caller(wanted.uid), takes_name=True) as place:
+            self._put(place, prepare_link(place, wanted), wanted.takes)
+
+    def make_directory(self, path: str, wanted: DirectoryWrite) -> None:
+        """Create a directory, complete before it has its name; its directory must exist.
+
+        Raises:
+            HostError: it was not made, and what stood there still does; but see `put`.
+        """
+        # A new directory on the way to what is protected takes nothing from it.
+        with self.changing(path, self._or_caller(wanted.uid), takes_name=wanted.replaces) as place:
+            self._put(place, prepare_directory(place, wanted), () if wanted.replaces else None)
 
     def set_attributes(
         self, path: str, *, mode: str | None = None, uid: int | None = None, gid: int | None = None
     ) -> None:
         """Change owner, then mode, of what stands at the path, without rewriting it.
 
-        A change of owner clears setuid, setgid and sticky bits of a mode that is not given, as the kernel does.
+        As the kernel has it: a change of a file's owner clears setuid and setgid bits of a mode not given, while
+        those of a directory stay; a mode is set to the last bit, also setgid of a directory, which chmod(1) would keep;
+        where an access control list is, the group's bits of the mode are its mask, and its other entries stay.
 
         Raises:
             HostError: nothing stands there, or it could not be changed.
         """
-        with self._changing(path, uid) as place:
+        with self.changing(path, uid) as place:
             change_attributes(place, mode=mode, uid=uid, gid=gid, remark=self.remark)
 
     def remove_file(self, path: str) -> None:
@@ -72,7 +136,7 @@ class LocalWriter(LocalReader):
         Raises:
             HostError: it could not be unlinked.
         """
-        with self._changing(path, takes_name=True, removes=True) as place:
+        with self.changing(path, takes_name=True, removes=True) as place:
             place.refuse_directory("remove")
             with place.failing("remove"):
                 leftovers = self._leftovers(place)
@@ -81,25 +145,41 @@ class LocalWriter(LocalReader):
                         os.unlink(place.name, dir_fd=place.folder.fd)
                 self._unlink(place, leftovers)
 
-    def remove_residue(self, path: str) -> None:
-        """Unlink the leftover of a killed write beside the path.
+    def remove_directory(self, path: str, *, takes: tuple[str, ...] = ()) -> None:
+        """Remove a directory and exactly these paths below it, deepest first, and a leftover beside it.
+
+        What is gone already is no error, the directory itself included. Leftovers of killed writes below it go with it.
+        Each name is compared with what was looked at right before it goes.
 
         Raises:
-            HostError: it is no such leftover, or could not be unlinked.
+            HostError: `directory-not-empty`, `holds-mount`: something else lies in it, or something is mounted there;
+                nothing was changed. `changed-meanwhile`, `directory-not-empty` or an error of the system while it was
+                removed: what had gone before stays gone, the rest is as it was.
         """
-        with self._changing(path, removes=True) as place, place.failing("remove the leftover beside"):
+        with self.changing(path, takes_name=True, removes=True) as place:
+            place.refuse_no_directory("remove")
+            with place.failing("remove"):
+                leftovers = self._leftovers(place)
+                remove_directory(place, takes)
+                self._unlink(place, leftovers)
+
+    def remove_residue(self, path: str) -> None:
+        """Remove the leftover of a killed write beside the path: a file, a link, or a directory that gave way.
+
+        Raises:
+            HostError: it is no such leftover, or could not be removed.
+        """
+        with self.changing(path, removes=True) as place, place.failing("remove the leftover beside"):
             self._unlink(place, self._leftovers(place))
 
     def run(self, command: Command) -> CommandOutcome:
         """Run a program that may change anything.
 
         Raises:
-            HostError: see `run_program`.
+            HostError: see `run_program`; `programs-not-run`.
         """
-        from datum.host.program import run_program
-
         try:
-            return run_program(command, root=self._root.path)
+            return self._root.run(command, self._account, read_only=False)
         finally:
             self._root.note_change(by_program=True)
 
@@ -116,8 +196,14 @@ class LocalWriter(LocalReader):
         self.remarks.append(text)
 
     @contextlib.contextmanager
-    def _changing(
-        self, path: str, uid: int | None = None, *, takes_name: bool = False, removes: bool = False
+    def changing(
+        self,
+        path: str,
+        uid: int | None = None,
+        *,
+        takes_name: bool = False,
+        removes: bool = False,
+        coming: Collection[str] = (),
     ) -> Iterator[Place]:
         """Walk to a path for one change.
 
@@ -127,13 +213,14 @@ class LocalWriter(LocalReader):
             takes_name: whether what stands there loses its name.
             removes: whether nothing is left there that has an owner. Then the change may be made in any one user's
                 directories: it is made with that user's rights.
+            coming: normal paths of directories that will stand before the change is made; see `Walker.trail`.
 
         Raises:
             HostError: the path is protected or unsafe.
         """
         try:
-            with self._walker.trail(path) as trail:
-                existing = status_of(trail)
+            with self._walker.trail(path, coming) as trail:
+                existing = None if trail.coming else status_of(trail)
                 mounts = self._mounts()
                 self._root.protection.check(
                     trail,
@@ -143,9 +230,8 @@ class LocalWriter(LocalReader):
                     takes_name=takes_name,
                 )
                 owner = trail.user if removes else self._owner(existing, uid, only_regular=takes_name)
-                trail.check(owner, self.caller[0], self._root.shared)
-                without = mounts.without(trail.normal)
-                yield Place(trail, existing, owner, self.caller, self._actor(trail), without)
+                trail.check(owner, self.caller[0], self._shared_gid)
+                yield Place(trail, existing, owner, self.caller, self._actor(trail), mounts)
         finally:
             self._root.note_change()
 
@@ -155,6 +241,23 @@ class LocalWriter(LocalReader):
         if existing is None or (only_regular and not stat.S_ISREG(existing.st_mode)):
             return self.caller[0]
         return existing.st_uid
+
+    def _or_caller(self, uid: int | None) -> int:
+        return self.caller[0] if uid is None else uid
+
+    def _shared_gid(self, path: str) -> int | None:
+        """Return the gid for which a resource declares a directory writable; None if none does, or it has no gid."""
+        group = self._root.shared.get(path)
+        if group is None:
+            return None
+        found = self.group_id(group)
+        return int(group) if found is None and group.isascii() and group.isdecimal() else found
+
+    def _put(self, place: Place, candidate: Candidate, takes: tuple[str, ...] | None) -> None:
+        try:
+            put(place, candidate, takes, self.remark)
+        finally:
+            candidate.discard()
 
     def _actor(self, trail: Trail) -> Actor | None:
         """Return the user in whose directory names are made, None where they are root's, or this is no root."""
@@ -174,7 +277,7 @@ class LocalWriter(LocalReader):
         for name in residue_names(place.folder, place.name, owners):
             status = os.stat(name, dir_fd=place.folder.fd, follow_symlinks=False)
             found[name] = owners if place.folder.is_exposed else owners | {status.st_uid}
-            check_leftover(place.folder, name, found[name])
+            check_leftover(place, name, found[name])
         return found
 
     def _unlink(self, place: Place, leftovers: dict[str, frozenset[int]]) -> None:
@@ -182,67 +285,15 @@ class LocalWriter(LocalReader):
             remove_leftover(place, name, owners)
         place.sync_folder()
 
-    def _write_checked(self, place: Place, wanted: FileWrite, attributes: Attributes, data: bytes) -> None:
-        """Write what its program accepts, which sees it before the host does wherever that can be had."""
-        outcome = self._check_candidate(place, wanted, attributes, data)
-        if outcome.reason_unavailable:
-            from datum.host.checked import CheckedWrite
-
-            self.remark(f"checked_after_writing: {outcome.reason_unavailable}")
-            CheckedWrite(
-                place, data, wanted.content, attributes, lambda: self._check_written(place.path, wanted), self.remark
-            ).write()
-            return
-        if not outcome.passed:
-            raise _check_failed(place.path, wanted.validate, outcome.output)
-        replace_file(place, io.BytesIO(data), wanted.content, attributes, self.remark)
-
-    def _check_candidate(self, place: Place, wanted: FileWrite, attributes: Attributes, data: bytes) -> "CheckOutcome":
-        from datum.host.candidate import CandidateCheck, check_candidate
-
-        return check_candidate(
-            CandidateCheck(
-                root=self._root.path,
-                path=place.trail.normal,
-                data=data,
-                mode=attributes.mode,
-                uid=attributes.uid,
-                gid=attributes.gid,
-                argv=wanted.validate,
-                timeout=wanted.validate_timeout,
-                exists=place.regular is not None,
-            )
-        )
-
-    def _check_written(self, path: str, wanted: FileWrite) -> None:
-        """Run the check on what stands at the path.
-
-        Raises:
-            HostError: it refused, or could not be run.
-        """
-        from datum.host.candidate import OUTPUT_LIMIT
-        from datum.host.program import check_not_run, run_program
-
-        argv = tuple(part.replace("{path}", path) for part in wanted.validate)
-        command = Command(argv, wanted.validate_timeout, success=_ANY_END)
+    def _write_checked(self, path: str, wanted: FileWrite) -> None:
+        """Write what its program accepts: a staged set of one."""
+        if self._new_set is None:
+            raise HostError(f"'{path}' has a check, and nothing can be checked here.", code="cannot-be-staged")
+        staging = self._new_set()
         try:
-            outcome = run_program(command, root=self._root.path, read_only=True)
-        except HostError as error:
-            if error.diagnostics[0].code not in {"program-missing", "program-refused"}:
-                raise
-            raise check_not_run(path, error) from error
-        if outcome.exit_code:
-            said = (outcome.stdout + b"\n" + outcome.stderr).decode("utf-8", "replace").strip()
-            raise _check_failed(path, wanted.validate, said[-OUTPUT_LIMIT:])
-
-
-def _check_failed(path: str, argv: tuple[str, ...], output: str) -> HostError:
-    from datum.host.program import quoted
-
-    line = quoted([part.replace("{path}", path) for part in argv])
-    said = f"It said:\n{output}" if output else "It said nothing."
-    return HostError(
-        f"{line} refuses the new '{path}'; the host is as it was. {said}",
-        code="check-failed",
-        failure=FailureCause.CHECK,
-    )
+            staging.write_file(path, wanted)
+            staging.judge(())
+            staging.commit()
+        finally:
+            staging.discard()
+            self.remarks.extend(staging.remarks)

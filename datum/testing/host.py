@@ -1,174 +1,17 @@
 """A host in memory that implements the real protocols, goes wrong on demand, and remembers what was done to it."""
 
-import errno
-import io
-from collections.abc import Collection, Mapping
-from typing import BinaryIO
+from collections.abc import Mapping
 
 from attrs import evolve
 
 from datum.model.content import Content
-from datum.model.observation import Cause, Machine
-from datum.model.result import FailureCause
-from datum.provider.host import Command, CommandOutcome, FileKind, FileWrite, HostError
+from datum.model.observation import Machine
+from datum.provider.host import CommandOutcome, FileKind
 from datum.provider.paths import parents
 from datum.testing.reader import FakeReader
+from datum.testing.staging import FakeStaging
 from datum.testing.world import Answer, Check, FakeFile, FakeWorld, Fault, JournalEntry, system_error
-
-_OTHERS_WRITE = 0o022
-_STICKY = 0o1000
-_SPECIAL_BITS = 0o7000
-
-
-class FakeWriter(FakeReader):
-    """`HostWriter` over a `FakeWorld`; one per action, as with the real host."""
-
-    def __init__(self, world: FakeWorld, *, machine: Machine, caller: tuple[int, int], is_running_system: bool) -> None:
-        super().__init__(world, machine=machine, caller=caller, is_running_system=is_running_system)
-        self.remarks: list[str] = []
-
-    def write_file(self, path: str, wanted: FileWrite) -> None:
-        """As `HostWriter`."""
-        self._world.enter("write_file", path)
-        old = self._place(path, wanted.uid)
-        _refuse_directory(path, old, "write")
-        with self.open_content(wanted.content) as stream:
-            data = stream.read()
-        if wanted.validate:
-            self._check(path, wanted, data)
-        self._world.journal.append(JournalEntry("write_file", path, wanted=wanted))
-        new = FakeFile(data=data, uid=self._caller[0], gid=self._caller[1])
-        if old is not None and old.kind is FileKind.REGULAR:
-            new = evolve(old, data=data, links=1)
-        without = self._without(self._world.real(path))
-        if "mode" not in without:
-            new.mode = wanted.mode or new.mode
-        if "owner" not in without:
-            new.uid, new.gid = _first(wanted.uid, new.uid), _first(wanted.gid, new.gid)
-        if new.is_mount_point:
-            self.remark("not_atomic")
-        self._put(path, new)
-        self._world.residues.discard(self._world.real(path))
-        self._world.leave("write_file", path)
-
-    def set_attributes(
-        self, path: str, *, mode: str | None = None, uid: int | None = None, gid: int | None = None
-    ) -> None:
-        """As `HostWriter`; a change of owner clears the special bits of a mode that is not given."""
-        self._world.enter("set_attributes", path)
-        found = self._place(path, uid)
-        if found is None:
-            raise system_error(errno.ENOENT, path, "change the attributes of")
-        given: dict[str, str | int | None] = {"mode": mode, "uid": uid, "gid": gid}
-        attributes = {name: value for name, value in given.items() if value is not None}
-        self._world.journal.append(JournalEntry("set_attributes", path, attributes=attributes))
-        changed = evolve(found, uid=_first(uid, found.uid), gid=_first(gid, found.gid))
-        if (changed.uid, changed.gid) != (found.uid, found.gid) and found.kind is FileKind.REGULAR:
-            changed.mode = f"{int(found.mode, 8) & ~_SPECIAL_BITS:04o}"
-        if mode is not None:
-            changed.mode = mode
-        self._put(path, changed)
-        self._world.leave("set_attributes", path)
-
-    def remove_file(self, path: str) -> None:
-        """As `HostWriter`; nothing there is what was wanted."""
-        self._world.enter("remove_file", path)
-        found = self._place(path, self._user_of(path))
-        _refuse_directory(path, found, "remove")
-        if found is not None and found.is_mount_point:
-            raise system_error(errno.EBUSY, path, "remove")
-        real = self._world.real(path)
-        self._world.files.pop(real, None)
-        self._world.journal.append(JournalEntry("remove_file", path))
-        self._world.residues.discard(real)
-        self._world.leave("remove_file", path)
-
-    def remove_residue(self, path: str) -> None:
-        """As `HostWriter`; no leftover there is what was wanted."""
-        self._world.enter("remove_residue", path)
-        self._place(path, self._user_of(path))
-        self._world.journal.append(JournalEntry("remove_residue", path))
-        self._world.residues.discard(self._world.real(path))
-        self._world.leave("remove_residue", path)
-
-    def run(self, command: Command) -> CommandOutcome:
-        """As `HostWriter`; a program that the fake does not know is refused."""
-        text = " ".join(command.argv)
-        self._world.enter("run", text)
-        self._world.journal.append(JournalEntry("run", text))
-        outcome = self._answer(command, self._world.programs, "run")
-        self._world.leave("run", text)
-        return outcome
-
-    def open_content(self, content: Content) -> BinaryIO:
-        """As `HostWriter`."""
-        self._world.enter("open_content", content.blob)
-        data = content.inline if content.inline is not None else self._world.blobs.get(content.blob)
-        if data is None:
-            raise HostError(f"The object {content.blob} is not in the repository.", code="missing-object")
-        return io.BytesIO(data)
-
-    def remark(self, text: str) -> None:
-        """As `HostWriter`."""
-        self.remarks.append(text)
-
-    def _put(self, path: str, file: FakeFile) -> None:
-        self._world.files[self._world.real(path)] = file
-
-    def _place(self, path: str, owner: int | None) -> FakeFile | None:
-        """Return what stands at a path that may be written; refuse what the real host refuses."""
-        missing = self._walk(path)
-        if missing is not None:
-            raise HostError(
-                f"Cannot write '{path}': there is no directory '{missing}'.",
-                code="missing-directory",
-                hint=f"declare directory:{missing}, or make it",
-            )
-        old = self._world.files.get(self._world.real(path))
-        trusted = {0, self._caller[0], old.uid if owner is None and old is not None else owner}
-        for folder in parents(self._world.real(path))[:-1]:
-            _refuse_unsafe(folder, self._world.files[folder], trusted)
-        if old is not None and old.is_immutable:
-            raise system_error(errno.EPERM, path, "change")
-        return old
-
-    def _user_of(self, path: str) -> int:
-        """Return the owner of the topmost directory that is not root's: things are removed with their rights."""
-        above = reversed(parents(self._world.real(path))[:-1])
-        found = (self._world.files[folder].uid for folder in above if folder in self._world.files)
-        return next((uid for uid in found if uid), 0)
-
-    def _check(self, path: str, wanted: FileWrite, data: bytes) -> None:
-        argv = tuple(word.replace("{path}", path) for word in wanted.validate)
-        check = self._world.checks.get(argv[0])
-        if check is None:
-            raise HostError(f"The fake host knows no check {argv[0]}.", code="unknown-program")
-        complaint = check(argv, data)
-        if complaint:
-            raise HostError(
-                f"{' '.join(argv)} refused the candidate: {complaint}",
-                code="check-failed",
-                failure=FailureCause.CHECK,
-            )
-
-
-def _first(wanted: int | None, otherwise: int) -> int:
-    return otherwise if wanted is None else wanted
-
-
-def _refuse_unsafe(folder: str, found: FakeFile, trusted: Collection[int | None]) -> None:
-    bits = int(found.mode, 8)
-    if found.uid not in trusted or (bits & _OTHERS_WRITE and not bits & _STICKY):
-        raise HostError(
-            f"'{folder}' (mode {found.mode}, uid {found.uid}) lets others than root and the owner write.",
-            code="unsafe-path",
-            cause=Cause.UNSAFE_PATH,
-        )
-
-
-def _refuse_directory(path: str, found: FakeFile | None, doing: str) -> None:
-    if found is not None and found.kind is FileKind.DIRECTORY:
-        raise HostError(f"Cannot {doing} '{path}': a directory stands there.", code="directory-in-the-way")
+from datum.testing.writer import FakeWriter
 
 
 class FakeHost(FakeWriter):
@@ -221,8 +64,21 @@ class FakeHost(FakeWriter):
 
     def writer(self) -> FakeWriter:
         """Return what one action gets."""
+        return self._writer_of(self._world)
+
+    def _writer_of(self, world: FakeWorld) -> FakeWriter:
         return FakeWriter(
+            world,
+            machine=self._machine,
+            caller=self._caller,
+            is_running_system=self._is_running_system,
+        )
+
+    def staging(self) -> FakeStaging:
+        """Return what one set of candidates gets."""
+        return FakeStaging(
             self._world,
+            self._writer_of,
             machine=self._machine,
             caller=self._caller,
             is_running_system=self._is_running_system,
@@ -244,6 +100,10 @@ class FakeHost(FakeWriter):
     def add_directory(self, path: str, *, mode: str = "0755", uid: int = 0, gid: int = 0) -> None:
         """Put a directory at a path."""
         self.add(path, FakeFile(FileKind.DIRECTORY, mode, uid, gid))
+
+    def add_link(self, path: str, target: str, *, uid: int = 0, gid: int = 0) -> None:
+        """Put a symbolic link at a path."""
+        self.add(path, FakeFile(FileKind.SYMLINK, "0777", uid, gid, link=target))
 
     def add_content(self, content: Content, data: bytes) -> None:
         """Make the repository hold the bytes that a `Content` names."""

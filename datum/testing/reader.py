@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 from datum.model.content import blob_id
 from datum.model.observation import Cause, Machine
-from datum.provider.host import Command, CommandOutcome, FileFacts, FileKind, HostError, Missing
+from datum.model.result import FailureCause
+from datum.provider.host import Below, Command, CommandOutcome, FileFacts, FileKind, HostError, Missing
 from datum.provider.paths import is_below, normal_path, parents
 from datum.testing.world import Answer, FakeFile, FakeWorld, system_error
 
@@ -52,6 +53,8 @@ class FakeReader:
             has_residue=residue,
             without=self._without(real),
             identity=f"fake:{real}" if found.links == 1 and found.kind is not FileKind.DIRECTORY else "",
+            link=found.link,
+            modified=found.modified,
         )
 
     def read_file(self, path: str, *, limit: int) -> bytes:
@@ -70,6 +73,23 @@ class FakeReader:
         real = self._world.real(path)
         names = (other for other in self._world.files if parents(other)[:1] == (real,))
         return tuple(sorted(other.rpartition("/")[2] for other in names))
+
+    def below(self, path: str, *, limit: int) -> Below:
+        """As `HostReader`."""
+        self._world.enter("below", path)
+        real = self._world.real(path)
+        top = self._world.files.get(real)
+        if self._walk(path) is not None or (path != "/" and (top is None or top.kind is not FileKind.DIRECTORY)):
+            return Below()
+        found = self._world.below(real)
+        mounts = [other for other in found if self._world.files[other].is_mount_point]
+        seen = [other for other in found if not any(is_below(other, mount) and other != mount for mount in mounts)]
+        if len(seen) > limit:
+            raise HostError(f"'{path}' holds more than {limit} entries.", code="too-many-entries", discounted=True)
+        if top is not None and top.is_mount_point:
+            mounts.insert(0, real)
+        as_asked = [tuple(path + other[len(real) :] for other in paths) for paths in (seen, mounts)]
+        return Below(*as_asked) if path != "/" else Below(tuple(seen), tuple(mounts))
 
     def user_id(self, name: str) -> int | None:
         """As `HostReader`."""
@@ -111,11 +131,20 @@ class FakeReader:
         answer = known.get(command.argv)
         if answer is None:
             raise HostError(f"The fake host knows no {method} of: {text}", code="unknown-program")
+        if command.user and not self._knows(command.user):
+            raise HostError(
+                f"No program can run as '{command.user}': there is no such user.",
+                code="program-refused",
+                failure=FailureCause.IMPOSSIBLE,
+            )
         outcome = answer(self._world)
         if outcome.exit_code not in command.success:
             words = outcome.stderr.decode("utf-8", "replace").strip()
             raise HostError(f"{text} ended with exit code {outcome.exit_code}: {words}", code="program-failed")
         return outcome
+
+    def _knows(self, user: str) -> bool:
+        return user in self._world.users or user in map(str, self._world.users.values())
 
     def _without(self, path: str) -> frozenset[str]:
         folders = [folder for folder in self._world.without if is_below(path, folder)]

@@ -85,18 +85,22 @@ class MemoryTree:
         """Return a stream over the bytes of an object of this tree.
 
         Raises:
+            FleetError: the object is a pointer of Git LFS.
             RepositoryError: there is none.
         """
-        for found in self.files.values():
-            if not isinstance(found, (Symlink, Gitlink)) and self._kind(found)[1] == blob:
-                return io.BytesIO(_bytes(found))
+        for path, found in self.files.items():
+            if not isinstance(found, Gitlink) and self._kind(found)[1] == blob:
+                data = _bytes(found)
+                if data.startswith(_LFS):
+                    raise _no_file(path, f"{path} is a pointer of Git LFS.")
+                return io.BytesIO(data)
         raise RepositoryError(Diagnostic(code="object-missing", summary="An object is missing.", detail=blob))
 
     def _kind(self, found: TreeFile) -> tuple[EntryKind, str]:
         algorithm = self.revision.algorithm
         match found:
-            case Symlink(target=target):
-                return EntryKind.SYMLINK, blob_id(target.encode(), algorithm)
+            case Symlink():
+                return EntryKind.SYMLINK, blob_id(_bytes(found), algorithm)
             case Gitlink(commit=commit):
                 return EntryKind.GITLINK, commit
             case Executable(data=data):
@@ -105,9 +109,11 @@ class MemoryTree:
                 return EntryKind.FILE, blob_id(_bytes(found), algorithm)
 
 
-def _bytes(found: bytes | str | Executable) -> bytes:
+def _bytes(found: bytes | str | Executable | Symlink) -> bytes:
     if isinstance(found, Executable):
         return found.data
+    if isinstance(found, Symlink):
+        return found.target.encode(errors="surrogateescape")
     return found.encode() if isinstance(found, str) else found
 
 

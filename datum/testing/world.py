@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from attrs import define, field, frozen
 
 from datum.host.failures import host_error
-from datum.provider.host import CommandOutcome, FileKind, FileWrite, HostError
+from datum.provider.host import CommandOutcome, DirectoryWrite, FileKind, FileWrite, HostError, LinkWrite
 from datum.provider.paths import is_below
 
 
@@ -34,6 +34,10 @@ class FakeFile:
     is_mount_point: bool = False
     # EPERM for every change, as with `chattr +i`.
     is_immutable: bool = False
+    # Text of a symbolic link.
+    link: str = ""
+    # Nanoseconds since the epoch.
+    modified: int = 0
 
 
 @frozen
@@ -43,10 +47,14 @@ class JournalEntry:
     method: str
     # Path, or the joined argv of a program.
     subject: str
-    # What `write_file` was given.
-    wanted: FileWrite | None = None
+    # What `write_file`, `write_link` or `make_directory` was given.
+    wanted: FileWrite | LinkWrite | DirectoryWrite | None = None
     # What `set_attributes` was given, only what was not None.
     attributes: Mapping[str, str | int] = field(factory=dict)
+    # What `remove_directory` was given.
+    takes: tuple[str, ...] = ()
+    # As whom a program ran; empty: as the caller.
+    user: str = ""
 
 
 @define
@@ -115,6 +123,16 @@ class FakeWorld:
             if is_below(path, link):
                 return place + path[len(link) :]
         return path
+
+    def below(self, path: str) -> list[str]:
+        """Return all that lies below a path without well-known links, sorted."""
+        return sorted(other for other in self.files if other != path and is_below(other, path))
+
+    def remove(self, path: str) -> None:
+        """Let nothing stand at a path and below it, no leftovers neither."""
+        self.residues -= {other for other in self.residues if is_below(other, path)}
+        for gone in (*self.below(path), path):
+            self.files.pop(gone, None)
 
     def enter(self, method: str, subject: str) -> None:
         """Record a call; raise what shall go wrong before its work."""

@@ -1,11 +1,12 @@
 """Users and groups of a root."""
 
 import grp
+import os
 import pwd
 
 import pytest
 
-from datum.host.names import NameTable, parse_group, parse_passwd
+from datum.host.names import Account, NameTable, parse_group, parse_passwd
 from datum.model.observation import Cause
 from datum.provider.host import HostError
 
@@ -45,6 +46,30 @@ def test_what_is_no_account_is_passed_over() -> None:
 
 def test_names_that_are_no_utf8_survive() -> None:
     assert table(b"caf\xe9:x:5:6::/:/x\n").user_id("caf\udce9") == 5
+
+
+def test_account_of_a_name_or_digits_has_its_groups() -> None:
+    """Those whose lines list the name, and the primary one; a name that looks like digits is a name."""
+    found = table(
+        b"web:x:33:44::/var/www:/bin/sh\nbare:x:34:45:::\n33:x:35:46::/:\n",
+        b"a:x:7:bob,web\nb:x:8:web,\nbad:x:no:web\n",
+    )
+    assert found.account("web") == Account("web", 33, 44, "/var/www", (7, 8, 44))
+    assert found.account("34") == Account("bare", 34, 45, "/", (45,))
+    assert found.account("33") == Account("33", 35, 46, "/", (46,))
+    for user in ("gone", "36", "", "-34", "³⁴"):
+        assert found.account(user) is None
+
+
+def test_on_the_running_system_nss_adds_groups_of_one_user(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getgrouplist", lambda name, gid: [gid, 900] if name == "web" else [])
+    assert table(b"web:x:33:44::/:\n", b"", asks_nss=True).account("web") == Account("web", 33, 44, "/", (44, 900))
+
+    def broken(*_: object) -> list[int]:
+        raise OSError
+
+    monkeypatch.setattr(os, "getgrouplist", broken)
+    assert table(b"web:x:33:44::/:\n", b"", asks_nss=True).account("web") == Account("web", 33, 44, "/", (44,))
 
 
 def test_running_system_asks_nss_once_for_what_the_files_lack(monkeypatch: pytest.MonkeyPatch) -> None:

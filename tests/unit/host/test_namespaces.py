@@ -163,3 +163,19 @@ def test_only_a_directory_itself_is_one(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     found = [namespaces.is_directory(f"{tmp_path}/{name}") for name in (".", "link", "file", "gone")]
     assert found == [True, False, False, False]
+
+
+def test_an_overlay_that_keeps_no_notes_will_do(
+    enclosing: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "old").touch()
+    monkeypatch.setattr(namespaces, "_own_attributes", lambda _: "no_such_option=on")
+
+    def look() -> list[str]:
+        namespaces.enclose("/", is_offline=False)
+        namespaces.throw_away(str(tmp_path), "0", ())
+        (tmp_path / "new").touch()
+        return names(tmp_path)
+
+    assert in_child(look) == ["new", "old"]
+    assert names(tmp_path) == ["old"]

@@ -9,6 +9,8 @@ import pytest
 
 from datum.host import child, namespaces, program
 from datum.host.child import OUTPUT_LIMIT, PreparationError, run_prepared
+from datum.host.local import LocalHost
+from datum.host.names import Account
 from datum.host.program import how_it_ended, run_program
 from datum.model.observation import Cause
 from datum.model.result import FailureCause
@@ -223,7 +225,7 @@ def test_a_program_that_cannot_be_killed_is_not_waited_for(monkeypatch: pytest.M
     if pid == 0:
         time.sleep(60)
         os._exit(0)
-    assert child._reap(pid) == -9
+    assert child.reap(pid) == -9
     os.kill(pid, 9)
     os.waitpid(pid, 0)
 
@@ -340,6 +342,76 @@ def test_an_ordinary_users_question_keeps_the_user(enclosing_nobody: None) -> No
         return run_program(sh("id -u; touch /var/tmp/x 2>/dev/null; pwd"), read_only=True).stdout
 
     assert in_child(ask, uid=NOBODY) == f"{NOBODY}\n/\n".encode()
+
+
+WEB = Account("web", 33, 44, "/var/www", (5, 44, 1000))
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_program_runs_as_the_user_it_names(enclosing_root: None, tmp_path: Path, read_only: bool) -> None:
+    """The directory is entered before: that user need not be able to."""
+    script = "id -u; id -g; id -G; echo $HOME $USER $LOGNAME; pwd; cat /proc/self/status | grep CapEff; umask"
+    command = sh(script, user="web", directory=str(tmp_path))
+    words = run_program(command, account=WEB, read_only=read_only).stdout.decode().split("\n")
+    assert words[:2] == ["33", "44"]
+    assert sorted(words[2].split()) == ["1000", "44", "5"]
+    assert words[3:5] == ["/var/www web web", str(tmp_path)]
+    assert words[5].split() == ["CapEff:", "0000000000000000"]
+    assert words[6] == "0022"
+
+
+@pytest.mark.parametrize("uid", [None, NOBODY])
+def test_rights_are_dropped_after_all_is_prepared_and_not_by_who_has_none(
+    enclosing_root: None, uid: int | None
+) -> None:
+    seen: list[int] = []
+
+    def become() -> tuple[object, ...]:
+        program._prepare_and_become(lambda: seen.append(os.geteuid()), WEB)
+        return seen, os.getresuid(), os.getresgid(), sorted(os.getgroups())
+
+    expected = ([0], (33,) * 3, (44,) * 3, [5, 44, 1000])
+    assert in_child(become, uid=uid) == (expected if uid is None else ([NOBODY], (NOBODY,) * 3, (NOBODY,) * 3, []))
+
+
+def test_the_named_user_s_environment_gives_way_to_what_is_asked_for(enclosing_root: None) -> None:
+    command = sh("echo $HOME $USER", user="web", environment={"HOME": "/srv"})
+    assert run_program(command, account=WEB).stdout == b"/srv web\n"
+
+
+def test_below_another_root_a_program_runs_as_a_user_of_that(enclosing_root: None, shell_root: Path) -> None:
+    (shell_root / "etc/passwd").write_text("web:x:33:44::/var/www:/bin/sh\nnumber:x:77:78:::\n")
+    (shell_root / "etc/group").write_text("www:x:44:\nmore:x:1000:alice,web\n")
+    (shell_root / "tmp").chmod(0o1777)
+    with LocalHost(str(shell_root)) as host:
+        writer = host.writer()
+        writer.run(sh("echo $HOME > /tmp/made", user="web"))
+        assert (shell_root / "tmp/made").stat().st_uid == 33
+        assert (shell_root / "tmp/made").stat().st_gid == 44
+        assert (shell_root / "tmp/made").read_text() == "/var/www\n"
+        asked = writer.query(sh("cat /proc/self/status; echo $HOME", user="77")).stdout.decode()
+        assert "Uid:\t77\t77\t77\t77" in asked
+        assert asked.endswith("\n/\n")
+        for user in ("gone", "99", "-1", "²"):
+            for run in (writer.run, writer.query):
+                with pytest.raises(HostError, match=f"as '{user}': there is no such user") as raised:
+                    run(sh("true", user=user))
+                assert raised.value.diagnostics[0].code == "program-refused"
+                assert raised.value.failure is FailureCause.IMPOSSIBLE
+
+
+def test_only_root_runs_programs_as_others(enclosing_nobody: None) -> None:
+    def ask() -> list[str]:
+        own = Account("me", NOBODY, NOBODY, "/home/me")
+        answers = [run_program(sh("echo $HOME; id -u", user="me"), account=own).stdout.decode()]
+        for account in (WEB, Account("root", 0, 0)):
+            with pytest.raises(HostError) as raised:
+                run_program(sh("true", user=account.name), account=account)
+            assert raised.value.failure is FailureCause.IMPOSSIBLE
+            answers.append(raised.value.diagnostics[0].code)
+        return answers
+
+    assert in_child(ask, uid=NOBODY) == [f"/home/me\n{NOBODY}\n", "program-refused", "program-refused"]
 
 
 def test_the_line_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -17,7 +17,7 @@ from datum.host.residue import residue_name
 from datum.model.content import blob_id
 from datum.model.observation import Cause, Scope
 from datum.provider.host import Command, FileFacts, FileKind, Missing
-from tests.unit.host.files import bind, file_of, mount_tmpfs, needs_root, private_mounts, refused, writing
+from tests.unit.host.files import bind, file_of, mount_tmpfs, names, needs_root, private_mounts, refused, writing
 from tests.unit.host.in_child import NOBODY, in_child
 
 BIG = b"line\n" * 500_000
@@ -62,6 +62,38 @@ def test_every_kind_is_told_and_none_but_files_is_opened(tmp_path: Path, reader:
         kinds = {name: facts(reader, f"/{name}", blob="sha1").kind for name in "dlps"}
     assert kinds == {"d": FileKind.DIRECTORY, "l": FileKind.SYMLINK, "p": FileKind.FIFO, "s": FileKind.SOCKET}
     assert facts(reader, "/").kind is FileKind.DIRECTORY
+    assert {name: facts(reader, f"/{name}").link for name in "dlps"} == {"d": "", "l": "/nowhere", "p": "", "s": ""}
+
+
+def test_text_of_a_link_and_the_time_of_a_file_are_told(tmp_path: Path, reader: LocalReader) -> None:
+    (tmp_path / "f").touch()
+    os.utime(tmp_path / "f", ns=(5, 1_234_567_890_123_456_789))
+    (tmp_path / "l").symlink_to("caf\udce9/../x")
+    assert facts(reader, "/f").modified == 1_234_567_890_123_456_789
+    assert facts(reader, "/l").link == "caf\udce9/../x"
+
+
+def test_link_that_is_replaced_while_it_is_read_is_looked_at_again(
+    tmp_path: Path, reader: LocalReader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "l").symlink_to("x")
+    real = os.readlink
+
+    def swapping(name: str, *, dir_fd: int) -> str:
+        (tmp_path / "l").unlink()
+        (tmp_path / "l").write_bytes(b"now")
+        return real(name, dir_fd=dir_fd)
+
+    def denied(*_: object, **__: object) -> str:
+        raise OSError(errno.EACCES, "")
+
+    monkeypatch.setattr(os, "readlink", swapping)
+    assert facts(reader, "/l").kind is FileKind.REGULAR
+    (tmp_path / "k").symlink_to("x")
+    monkeypatch.setattr(os, "readlink", denied)
+    with refused() as found:
+        reader.examine("/k")
+    assert found[0].cause is Cause.DENIED
 
 
 @needs_root
@@ -80,13 +112,13 @@ def test_missing_names_the_topmost_missing_component(tmp_path: Path, reader: Loc
 
 def test_residue_is_seen_beside_a_file_and_beside_nothing(tmp_path: Path, reader: LocalReader) -> None:
     (tmp_path / "f").touch()
-    (tmp_path / ".f.datum.dpkg-tmp").touch()
-    (tmp_path / ".g.datum.dpkg-tmp").touch()
+    (tmp_path / ".f.datum~.dpkg-tmp").touch()
+    (tmp_path / ".g.datum~.dpkg-tmp").touch()
     assert facts(reader, "/f").has_residue
     assert reader.examine("/g") == Missing("/g", has_residue=True)
     long = "n" * 250
     assert not isinstance(reader.examine(f"/{long}"), FileFacts)
-    (tmp_path / f".{hashlib.sha256(long.encode()).hexdigest()[:16]}.datum.dpkg-tmp").touch()
+    (tmp_path / f".{hashlib.sha256(long.encode()).hexdigest()[:16]}.datum~.dpkg-tmp").touch()
     assert reader.examine(f"/{long}") == Missing(f"/{long}", has_residue=True)
 
 
@@ -94,8 +126,8 @@ def test_residue_is_seen_beside_a_file_and_beside_nothing(tmp_path: Path, reader
 def test_in_a_sticky_folder_only_files_of_ours_are_residue(tmp_path: Path, reader: LocalReader) -> None:
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp").chmod(0o1777)
-    name = residue_name("f", is_sticky=True)
-    assert name != residue_name("f", is_sticky=True)
+    name = residue_name("f", "/etc", is_random=True)
+    assert name != residue_name("f", "/etc", is_random=True)
     (tmp_path / "tmp" / name).touch()
     assert reader.examine("/tmp/f") == Missing("/tmp/f", has_residue=True)
     os.chown(tmp_path / "tmp" / name, 1234, 1234)
@@ -110,7 +142,7 @@ def test_residue_that_vanishes_while_it_is_looked_at_is_none(
     tmp_path: Path, reader: LocalReader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tmp_path.chmod(0o1777)
-    monkeypatch.setattr(os, "listdir", lambda _: [".f.01234567.datum.dpkg-tmp"])
+    monkeypatch.setattr(os, "listdir", lambda _: [".f.01234567.datum~.dpkg-tmp"])
     assert LocalHost(str(tmp_path)).reader().examine("/f") == Missing("/f")
 
 
@@ -275,6 +307,7 @@ def test_files_and_folders_are_read(tmp_path: Path, reader: LocalReader) -> None
     (tmp_path / "d").mkdir()
     (tmp_path / "d/b").write_bytes(BIG)
     (tmp_path / "d/a").touch()
+    (tmp_path / "d/.a.datum~.dpkg-tmp").touch()
     assert reader.list_directory("/d") == ("a", "b")
     assert reader.list_directory("/") == ("d",)
     assert reader.read_file("/d/b", limit=len(BIG)) == BIG
@@ -330,6 +363,16 @@ def test_changes_through_the_same_host_are_seen_by_older_readers(tmp_path: Path)
 def test_query_runs_below_the_root(shell_root: Path, enclosing: None) -> None:
     with LocalHost(str(shell_root)) as host:
         assert host.reader().query(Command(("/bin/sh", "-c", "echo /v*"), 10)).stdout == b"/var\n"
+
+
+def test_no_program_is_run_for_a_revision_that_is_not_trusted(tmp_path: Path) -> None:
+    with LocalHost(str(tmp_path), runs_programs=False) as host:
+        writer = host.writer()
+        for run in (writer.query, writer.run):
+            with refused("programs-not-run") as found:
+                run(Command(("touch", str(tmp_path / "made")), 10, user="nobody"))
+            assert found[0].cause is Cause.DENIED
+    assert names(tmp_path) == []
 
 
 @needs_root

@@ -16,7 +16,7 @@ from datum.host import slow
 from datum.host.slow import SlowReader, serve
 from datum.model.observation import Cause, Scope
 from datum.model.result import FailureCause
-from datum.provider.host import FileFacts, FileKind, HostError, Missing
+from datum.provider.host import Below, FileFacts, FileKind, HostError, Missing
 from tests.unit.host.in_child import in_child, names
 
 FACTS = FileFacts(kind=FileKind.REGULAR, mode="0644", uid=1, gid=2, size=3, blob="ab")
@@ -47,6 +47,9 @@ class Reader:
     def list_directory(self, path: str) -> tuple[str, ...]:
         return (str(os.getpid()), *names("/proc/self/fd"))
 
+    def below(self, path: str, *, limit: int) -> Below:
+        return Below((f"{path}/{limit}",), (path,))
+
 
 @pytest.fixture
 def reader(tmp_path: Path) -> Iterator[SlowReader]:
@@ -62,6 +65,7 @@ def test_answers_come_through(reader: SlowReader) -> None:
     assert reader.examine("/m/a") == Missing("/m/a")
     assert reader.examine("/m/a", blob="sha1") == FACTS
     assert reader.read_file("/m/a", limit=3_000_000) == b"x" * 3_000_000
+    assert reader.below("/m/a", limit=3) == Below(("/m/a/3",), ("/m/a",))
 
 
 def test_one_child_serves_a_mount_and_each_mount_has_its_own(reader: SlowReader) -> None:

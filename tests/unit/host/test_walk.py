@@ -133,7 +133,7 @@ def test_every_folder_of_a_trail_is_open_until_its_end(tmp_path: Path, walker: W
 
 def check(walker: Walker, path: str, *, owner: int = 0, shared: dict[str, int] | None = None) -> None:
     with walker.trail(path) as trail:
-        trail.check(owner, 0, shared or {})
+        trail.check(owner, 0, (shared or {}).get)
 
 
 @needs_root

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from datum.host import atomic
+from datum.host import inplace, streams
 from datum.host.identity import Actor, acting_as
-from datum.host.local import LocalHost
+from datum.host.local import LocalHost, LocalWriter
 from datum.host.mounts import MountTable
+from datum.host.root import HostRoot
 from datum.model.content import Content, blob_id
 from datum.model.observation import Cause
 from datum.model.result import FailureCause
@@ -38,7 +39,7 @@ from tests.unit.host.files import (
 from tests.unit.host.in_child import NOBODY, in_child
 
 BOB = 1234
-RESIDUE = ".f.datum.dpkg-tmp"
+RESIDUE = ".f.datum~.dpkg-tmp"
 
 
 def mode_of(path: Path) -> int:
@@ -82,6 +83,7 @@ def test_replacing_makes_a_new_inode_and_other_links_keep_the_old_bytes(tmp_path
     os.link(tmp_path / "f", tmp_path / "g")
     with writing(tmp_path) as writer:
         writer.write_file("/f", file_of(b"new"))
+        assert writer.remarks == ["hard_links_broken: 1"]
     assert (tmp_path / "g").read_bytes() == b"old"
     assert (tmp_path / "f").read_bytes() == b"new"
 
@@ -91,8 +93,9 @@ def test_link_or_fifo_at_the_path_is_replaced_and_not_followed(tmp_path: Path) -
     (tmp_path / "f").symlink_to("other")
     os.mkfifo(tmp_path / "p")
     with writing(tmp_path) as writer:
-        writer.write_file("/f", file_of(b"new"))
-        writer.write_file("/p", file_of(b"new"))
+        writer.write_file("/f", file_of(b"new", takes=()))
+        writer.write_file("/p", file_of(b"new", takes=()))
+        assert writer.remarks == []
     assert (tmp_path / "other").read_bytes() == b"old"
     for name in ("f", "p"):
         assert not (tmp_path / name).is_symlink()
@@ -103,12 +106,17 @@ def test_link_or_fifo_at_the_path_is_replaced_and_not_followed(tmp_path: Path) -
 def test_directory_in_the_way_is_named_with_a_way_out(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     with writing(tmp_path) as writer:
-        for change in changes(
-            lambda: writer.write_file("/d", file_of(b"x")),
-            lambda: writer.remove_file("/d"),
-            lambda: writer.write_file("/", file_of(b"x")),
+        write, remove = "kind-in-the-way", "directory-in-the-way"
+        for code, change in zip(
+            (write, remove, write),
+            changes(
+                lambda: writer.write_file("/d", file_of(b"x")),
+                lambda: writer.remove_file("/d"),
+                lambda: writer.write_file("/", file_of(b"x", takes=())),
+            ),
+            strict=True,
         ):
-            with refused("directory-in-the-way") as found:
+            with refused(code) as found:
                 change()
             assert found[0].diagnostics[0].hint
     assert names(tmp_path) == ["d"]
@@ -122,7 +130,7 @@ def test_directory_that_arrives_meanwhile_is_in_the_way_too(tmp_path: Path, monk
         real(*arguments, **options)  # type: ignore[arg-type] # handed on
 
     monkeypatch.setattr(os, "rename", late)
-    with writing(tmp_path) as writer, refused("directory-in-the-way"):
+    with writing(tmp_path) as writer, refused("kind-in-the-way"):
         writer.write_file("/f", file_of(b"x"))
     assert names(tmp_path) == ["f"]
 
@@ -142,8 +150,8 @@ def test_long_name_gets_a_short_one_before_the_rename(tmp_path: Path, monkeypatc
         writer.write_file("/f", file_of(b"x"))
         tmp_path.chmod(0o1777)
         writer.write_file("/f", file_of(b"y"))
-    assert seen[:2] == [f".{hashlib.sha256(long.encode()).hexdigest()[:16]}.datum.dpkg-tmp", RESIDUE]
-    assert re.fullmatch(r"\.f\.[0-9a-f]{8}\.datum\.dpkg-tmp", seen[2])
+    assert seen[:2] == [f".{hashlib.sha256(long.encode()).hexdigest()[:16]}.datum~.dpkg-tmp", RESIDUE]
+    assert re.fullmatch(r"\.f\.[0-9a-f]{8}\.datum~\.dpkg-tmp", seen[2])
 
 
 def test_leftover_is_replaced(tmp_path: Path) -> None:
@@ -154,14 +162,22 @@ def test_leftover_is_replaced(tmp_path: Path) -> None:
 
 
 @needs_root
-@pytest.mark.parametrize("kind", ["link", "folder", "two-links", "foreign"])
+@pytest.mark.parametrize(
+    "kind", ["fifo", "foreign-link", "foreign-folder", "full-foreign-folder", "two-links", "foreign"]
+)
 def test_name_taken_by_anything_else_fails_and_is_named(tmp_path: Path, kind: str) -> None:
     taken = tmp_path / RESIDUE
     match kind:
-        case "link":
+        case "fifo":
+            os.mkfifo(taken)
+        case "foreign-link":
             taken.symlink_to("/etc/shadow")
-        case "folder":
+            os.chown(taken, BOB, BOB, follow_symlinks=False)
+        case "foreign-folder" | "full-foreign-folder":
             taken.mkdir()
+            os.chown(taken, BOB, BOB)
+            if kind == "full-foreign-folder":
+                (taken / "x").touch()
         case "two-links":
             taken.touch()
             os.link(taken, tmp_path / "other")
@@ -173,7 +189,8 @@ def test_name_taken_by_anything_else_fails_and_is_named(tmp_path: Path, kind: st
         with refused("unsafe-path") as found:
             writer.write_file("/f", file_of(b"x"))
         assert RESIDUE in found[0].detail
-        if kind != "foreign":
+        # Where only root makes names, owner and caller say less than the name.
+        if kind in {"fifo", "full-foreign-folder", "two-links"}:
             for change in (writer.remove_residue, writer.remove_file):
                 with refused("unsafe-path"):
                     change("/f")
@@ -317,17 +334,53 @@ def test_mount_point_is_written_in_place(tmp_path: Path, monkeypatch: pytest.Mon
             def broken(*_: object) -> None:
                 raise OSError(errno.EIO, "")
 
-            monkeypatch.setattr(atomic, "_own_and_mode", broken)
-            monkeypatch.setattr(atomic, "_dress", lambda *_: None)
+            monkeypatch.setattr(inplace, "own_and_mode", broken)
             with refused():
                 writer.write_file("/f", file_of(b"third"))
             assert (tmp_path / "real").read_bytes() == b"new"
         (tmp_path / "fifo").touch()
         os.mkfifo(tmp_path / "pipe")
         bind(tmp_path / "pipe", tmp_path / "fifo")
-        with writing(tmp_path) as writer, refused("not-a-file"):
-            writer.write_file("/fifo", file_of(b"x"))
+        with writing(tmp_path) as writer:
+            with refused("kind-in-the-way"):
+                writer.write_file("/fifo", file_of(b"x"))
+            with refused("not-a-file"):
+                writer.write_file("/fifo", file_of(b"x", takes=()))
         assert names(tmp_path) == ["f", "fifo", "pipe", "real"]
+
+    in_child(work)
+
+
+@needs_root
+def test_mount_point_is_written_in_place_where_the_folder_has_no_unnamed_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old bytes are kept under a leftover's name that goes at once, and come back when the write fails."""
+
+    def work() -> None:
+        private_mounts()
+        (tmp_path / "f").touch()
+        (tmp_path / "real").write_bytes(b"old and longer" * 100_000)
+        bind(tmp_path / "real", tmp_path / "f")
+        without_tmpfile(monkeypatch)
+        kept: list[list[str]] = []
+
+        def broken(*_: object) -> None:
+            kept.append(names(tmp_path))
+            raise OSError(errno.EIO, "")
+
+        with writing(tmp_path) as writer:
+            with monkeypatch.context() as patch:
+                patch.setattr(inplace, "own_and_mode", broken)
+                with refused() as found:
+                    writer.write_file("/f", file_of(b"new" * 500_000))
+            assert found[0].cause is Cause.IO
+            assert (tmp_path / "real").read_bytes() == b"old and longer" * 100_000
+            (tmp_path / RESIDUE).write_bytes(b"half")
+            writer.write_file("/f", file_of(b"new"))
+        assert (tmp_path / "real").read_bytes() == b"new"
+        assert kept == [["f", "real"]]
+        assert names(tmp_path) == ["f", "real"]
 
     in_child(work)
 
@@ -404,13 +457,13 @@ def test_file_system_without_extended_attributes(
 def test_file_that_vanishes_meanwhile_has_nothing_to_keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "f").write_bytes(b"old")
     real = os.fsync
-    fill = atomic._fill
+    fill = streams.fill
 
     def vanish(fd: int, source: io.BytesIO) -> None:
         (tmp_path / "f").unlink()
         fill(fd, source)
 
-    monkeypatch.setattr(atomic, "_fill", vanish)
+    monkeypatch.setattr("datum.host.atomic.fill", vanish)
     monkeypatch.setattr(os, "fsync", real)
     with writing(tmp_path) as writer:
         writer.write_file("/f", file_of(b"new"))
@@ -459,6 +512,36 @@ def test_attributes_change_without_a_new_inode(tmp_path: Path) -> None:
         assert mode_of(file) == 0o755
         writer.set_attributes("/", mode="0711")
         assert mode_of(tmp_path) == 0o711
+
+
+@needs_root
+def test_attributes_of_directories_are_set_to_the_last_bit(tmp_path: Path) -> None:
+    """chmod(1) would keep setgid where the mode does not say it; a change of owner clears nothing there."""
+    folder = tmp_path / "d"
+    folder.mkdir()
+    default = acl_for(BOB)
+    os.setxattr(folder, "system.posix_acl_default", default)
+    with writing(tmp_path) as writer:
+        for mode in ("2775", "0755", "7700", "0000", "1777"):
+            writer.set_attributes("/d", mode=mode)
+            assert f"{mode_of(folder):04o}" == mode
+        writer.set_attributes("/d", mode="3750")
+        writer.set_attributes("/d", uid=BOB, gid=55)
+        assert (mode_of(folder), folder.stat().st_uid, folder.stat().st_gid) == (0o3750, BOB, 55)
+    assert os.getxattr(folder, "system.posix_acl_default") == default
+
+
+@needs_root
+def test_mode_of_a_file_with_an_access_control_list_sets_its_mask(tmp_path: Path) -> None:
+    (tmp_path / "f").touch()
+    os.setxattr(tmp_path / "f", "system.posix_acl_access", acl_for(BOB))
+    with writing(tmp_path) as writer:
+        writer.set_attributes("/f", mode="0644")
+    assert mode_of(tmp_path / "f") == 0o644
+    entries = os.getxattr(tmp_path / "f", "system.posix_acl_access")
+    # tag, permissions: the user's own entry says still 6, and the mask takes writing away
+    assert [entries[at : at + 3 : 2] for at in range(4, len(entries), 8)][1] == bytes((2, 6))
+    assert [entries[at : at + 3 : 2] for at in range(4, len(entries), 8)][3] == bytes((16, 4))
 
 
 @needs_root
@@ -517,13 +600,13 @@ def test_removing(tmp_path: Path) -> None:
 @needs_root
 def test_leftovers_in_a_sticky_folder_are_found_and_those_of_others_are_not(tmp_path: Path) -> None:
     tmp_path.chmod(0o1777)
-    ours, theirs = ".f.01234567.datum.dpkg-tmp", ".f.89abcdef.datum.dpkg-tmp"
-    for name in (ours, theirs, ".f.datum.dpkg-tmp"):
+    ours, theirs = ".f.01234567.datum~.dpkg-tmp", ".f.89abcdef.datum~.dpkg-tmp"
+    for name in (ours, theirs, ".f.datum~.dpkg-tmp"):
         (tmp_path / name).touch()
     os.chown(tmp_path / theirs, BOB, BOB)
     with writing(tmp_path) as writer:
         writer.remove_residue("/f")
-    assert names(tmp_path) == [theirs, ".f.datum.dpkg-tmp"]
+    assert names(tmp_path) == [theirs, ".f.datum~.dpkg-tmp"]
 
 
 @pytest.fixture
@@ -610,7 +693,7 @@ def test_ordinary_user_writes_below_an_own_root(nobody_root: Path) -> None:
             assert (found.uid, found.gid, found.mode, found.blob) == (NOBODY, NOBODY, "4750", blob_id(b"x"))
             writer.write_file("/etc/f", file_of(b"y"))
             writer.set_attributes("/etc/f", mode="0000", uid=NOBODY)
-            (nobody_root / "etc/.f.datum.dpkg-tmp").touch()
+            (nobody_root / "etc/.f.datum~.dpkg-tmp").touch()
             writer.remove_file("/etc/f")
             assert names(nobody_root / "etc") == []
             (nobody_root / "etc/h").touch()
@@ -667,8 +750,15 @@ def test_group_writable_folder_needs_its_group_declared(tmp_path: Path) -> None:
     (tmp_path / "d").chmod(0o2775)
     with writing(tmp_path) as writer, refused("unsafe-path"):
         writer.write_file("/d/f", file_of(b"x"))
-    with writing(tmp_path, shared={"/d": 55}) as writer:
-        writer.write_file("/d/f", file_of(b"x"))
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/group").write_bytes(b"team:x:55:\nother:x:56:\n55:x:57:\n")
+    for group in ("other", "gone", "56", "55", "-1"):
+        with writing(tmp_path, shared={"/d": group, "/e": "team"}) as writer, refused("unsafe-path"):
+            writer.write_file("/d/f", file_of(b"x"))
+    (tmp_path / "etc/group").write_bytes(b"team:x:55:\n")
+    for group in ("team", "55"):
+        with writing(tmp_path, shared={"/d": group}) as writer:
+            writer.write_file("/d/f", file_of(b"x"))
     assert (tmp_path / "d/f").stat().st_gid == os.getegid()
 
 
@@ -695,6 +785,13 @@ def test_path_that_cannot_be_looked_at(tmp_path: Path, monkeypatch: pytest.Monke
         with refused() as found:
             writer.write_file("/f", file_of(b"x"))
     assert found[0].cause is Cause.IO
+
+
+def test_writer_of_a_set_does_not_write_unchecked_what_has_a_check(tmp_path: Path) -> None:
+    writer = LocalWriter(HostRoot.open(str(tmp_path)), None)
+    with refused("cannot-be-staged"):
+        writer.write_file("/f", file_of(b"x", validate=("true",)))
+    assert names(tmp_path) == []
 
 
 def test_run_changes_what_is_below_the_root(shell_root: Path) -> None:

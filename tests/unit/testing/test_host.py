@@ -1,6 +1,8 @@
 """The host in memory says, does and refuses what the real one says, does and refuses."""
 
 import errno
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -8,14 +10,17 @@ from datum.model.content import Content, blob_id
 from datum.model.observation import Cause, Machine, Scope
 from datum.model.result import FailureCause
 from datum.provider.host import (
+    Below,
     Command,
     CommandOutcome,
+    DirectoryWrite,
     FileFacts,
     FileKind,
     FileWrite,
     HostError,
     HostReader,
     HostWriter,
+    LinkWrite,
     Missing,
 )
 from datum.testing.host import FakeHost
@@ -166,9 +171,150 @@ def test_a_replaced_file_keeps_what_is_not_wanted_otherwise() -> None:
 
 def test_a_replaced_link_gives_nothing_to_the_file() -> None:
     host = FakeHost()
-    host.add("/etc/a", FakeFile(FileKind.SYMLINK, "0777", 7))
-    host.write_file("/etc/a", FileWrite(NEW))
+    host.add_link("/etc/a", "b", uid=7)
+    host.write_file("/etc/a", FileWrite(NEW, takes=()))
     assert host.files["/etc/a"] == FakeFile(data=b"new\n")
+
+
+def full_directory() -> FakeHost:
+    host = FakeHost()
+    host.add_directory("/etc/d/s")
+    host.add_file("/etc/d/s/f", b"f")
+    host.add_link("/etc/d/l", "s")
+    host.add_file("/etc/dd", b"beside")
+    return host
+
+
+ALL = ("/etc/d/l", "/etc/d/s", "/etc/d/s/f")
+
+
+def code_of(call: Callable[[], object]) -> str:
+    with pytest.raises(HostError) as caught:
+        call()
+    return caught.value.diagnostics[0].code
+
+
+def test_what_lies_below_is_told() -> None:
+    host = full_directory()
+    assert host.below("/etc/d", limit=3) == Below(ALL)
+    assert host.below("/etc/d/s", limit=3) == Below(("/etc/d/s/f",))
+    for path in ("/etc/d/l", "/etc/dd", "/none", "/none/x"):
+        assert host.below(path, limit=3) == Below()
+    assert code_of(lambda: host.below("/etc/d", limit=2)) == "too-many-entries"
+    host.files["/etc/d/s"].is_mount_point = True
+    assert host.below("/etc/d", limit=3) == Below(ALL[:2], ("/etc/d/s",))
+    assert host.below("/etc/d/s", limit=3) == Below(("/etc/d/s/f",), ("/etc/d/s",))
+    found = host.below("/", limit=9)
+    assert found == Below(("/etc", "/etc/d", "/etc/d/l", "/etc/d/s", "/etc/dd", "/tmp", "/usr", "/var"), ("/etc/d/s",))
+    host.world.aliases["/lib"] = "/etc"
+    assert host.below("/lib/d", limit=3).paths == ("/lib/d/l", "/lib/d/s")
+
+
+def test_links_and_times_are_told() -> None:
+    host = full_directory()
+    assert facts(host, "/etc/d/l").link == "s"
+    host.files["/etc/dd"].modified = 5
+    assert (facts(host, "/etc/dd").modified, facts(host, "/etc/dd").link) == (5, "")
+
+
+def test_links_and_directories_are_made() -> None:
+    host = FakeHost(caller=(5, 6))
+    host.write_link("/etc/l", LinkWrite("a"))
+    host.write_link("/etc/l", LinkWrite("b", uid=5, gid=8))
+    host.make_directory("/etc/d", DirectoryWrite())
+    host.make_directory("/etc/d/e", DirectoryWrite("2750", gid=8))
+    assert host.files["/etc/l"] == FakeFile(FileKind.SYMLINK, "0777", 5, 8, link="b")
+    assert host.files["/etc/d"] == FakeFile(FileKind.DIRECTORY, "0755", 5, 6)
+    assert host.files["/etc/d/e"] == FakeFile(FileKind.DIRECTORY, "2750", 5, 8)
+    assert host.journal[1:3] == [
+        JournalEntry("write_link", "/etc/l", wanted=LinkWrite("b", uid=5, gid=8)),
+        JournalEntry("make_directory", "/etc/d", wanted=DirectoryWrite()),
+    ]
+    assert code_of(lambda: host.write_link("/etc/d", LinkWrite("a"))) == "kind-in-the-way"
+    assert code_of(lambda: host.make_directory("/etc/d", DirectoryWrite(replaces=True))) == "kind-in-the-way"
+    assert code_of(lambda: host.make_directory("/etc/l", DirectoryWrite())) == "kind-in-the-way"
+    assert code_of(lambda: host.write_file("/etc/l", FileWrite(NEW))) == "kind-in-the-way"
+
+
+@pytest.mark.parametrize("kind", [FileKind.REGULAR, FileKind.SYMLINK])
+def test_what_may_gives_way_with_all_that_is_named(kind: FileKind) -> None:
+    host = full_directory()
+    host.world.residues.update({"/etc/d/l", "/etc/d"})
+
+    def write() -> None:
+        if kind is FileKind.REGULAR:
+            host.write_file("/etc/d", FileWrite(NEW, takes=ALL))
+        else:
+            host.write_link("/etc/d", LinkWrite("x", takes=ALL))
+
+    host.add_file("/etc/d/more")
+    assert code_of(write) == "directory-not-empty"
+    assert "/etc/d/l" in host.files
+    del host.files["/etc/d/more"]
+    write()
+    assert facts(host, "/etc/d").kind is kind
+    assert not any(path in host.files for path in ALL)
+    assert host.files["/etc/dd"].data == b"beside"
+    assert host.world.residues == set()
+    host.make_directory("/etc/d", DirectoryWrite(replaces=True))
+    assert facts(host, "/etc/d").kind is FileKind.DIRECTORY
+    host.add("/etc/m", FakeFile(is_mount_point=True))
+    with pytest.raises(HostError, match="busy"):
+        host.make_directory("/etc/m", DirectoryWrite(replaces=True))
+
+
+def test_a_directory_is_removed_with_exactly_what_is_named() -> None:
+    host = full_directory()
+    before = host.snapshot()
+    assert code_of(lambda: host.remove_directory("/etc/dd")) == "not-a-directory"
+    for takes in ((), ALL[1:], ALL[:1]):
+        assert code_of(partial(host.remove_directory, "/etc/d", takes=takes)) == "directory-not-empty"
+    host.files["/etc/d/s/f"].is_immutable = True
+    assert code_of(lambda: host.remove_directory("/etc/d", takes=ALL)) == "host-error"
+    host.files["/etc/d/s/f"].is_immutable = False
+    host.files["/etc/d/s"].is_mount_point = True
+    assert code_of(lambda: host.remove_directory("/etc/d", takes=ALL)) == "holds-mount"
+    host.files["/etc/d/s"].is_mount_point = False
+    assert host.snapshot() == before
+    assert host.journal == []
+    del host.files["/etc/d/l"]
+    host.remove_directory("/etc/d", takes=ALL)
+    host.remove_directory("/etc/d")
+    assert sorted(host.files) == ["/etc", "/etc/dd", "/tmp", "/usr", "/var"]
+    assert host.journal[0] == JournalEntry("remove_directory", "/etc/d", takes=ALL)
+
+
+def test_other_links_of_a_replaced_file_are_told() -> None:
+    host = FakeHost()
+    host.add("/etc/a", FakeFile(links=3))
+    writer = host.writer()
+    writer.write_file("/etc/a", FileWrite(NEW))
+    assert writer.remarks == ["hard_links_broken: 2"]
+
+
+def test_programs_run_as_users_of_the_host() -> None:
+    host = FakeHost()
+    host.add_user("web", 33)
+    host.add_program(("make",), lambda _: CommandOutcome(0, b"", b""))
+    host.add_query(("ask",))
+    for user in ("web", "33"):
+        host.run(Command(("make",), 1, user=user))
+        host.query(Command(("ask",), 1, user=user))
+    assert [entry.user for entry in host.journal] == ["web", "33"]
+    for call in (host.run, host.query):
+        with pytest.raises(HostError) as caught:
+            call(Command(("make",) if call == host.run else ("ask",), 1, user="gone"))
+        assert caught.value.diagnostics[0].code == "program-refused"
+        assert caught.value.failure is FailureCause.IMPOSSIBLE
+
+
+def test_a_link_has_no_mode() -> None:
+    host = full_directory()
+    assert code_of(lambda: host.set_attributes("/etc/d/l", mode="0600")) == "link-has-no-mode"
+    host.set_attributes("/etc/d/l", uid=7)
+    assert host.files["/etc/d/l"].uid == 7
+    host.set_attributes("/etc/d", mode="0700")
+    assert "/etc/d/s/f" in host.files
 
 
 def test_a_mounted_file_is_written_in_place() -> None:
@@ -225,7 +371,8 @@ def test_checks_see_the_candidate() -> None:
     ("path", "arranged", "code"),
     [
         ("/srv/x", FakeFile(), "missing-directory"),
-        ("/etc", None, "directory-in-the-way"),
+        ("/etc", None, "kind-in-the-way"),
+        ("/etc/a", FakeFile(FileKind.SYMLINK), "kind-in-the-way"),
         ("/etc/a", FakeFile(is_immutable=True), "host-error"),
         ("/srv/open/x", None, "unsafe-path"),
         ("/srv/users/x", None, "unsafe-path"),
