@@ -1,6 +1,6 @@
 """The least that a single Python process does for the same answer: lstat, read and hash every file.
 
-Usage: floor.py FILE, where FILE is the floor.json of `generate.py`.
+Usage: floor.py FILE ROOT, where FILE is the floor.json of `generate.py`.
 """
 
 import json
@@ -16,7 +16,8 @@ def main() -> int:
     with Path(sys.argv[1]).open() as stream:
         wanted = json.load(stream)
     wrong = 0
-    for path, digest, size in wanted:
+    for name, digest, size in wanted:
+        path = f"{sys.argv[2]}/{name}"
         found = os.lstat(path)
         if not stat.S_ISREG(found.st_mode) or stat.S_IMODE(found.st_mode) != 0o644 or found.st_size != size:
             wrong += 1

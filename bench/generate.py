@@ -1,7 +1,8 @@
-"""Writes one desired state of N files for Datum, for the floor, and for rivals that are installed here.
+"""Writes one desired state of N files for Datum, for the floors, and for rivals that are installed here.
 
-N distinct files of about 1 KiB with mode, owner and group, fifty to a directory; each requires the first of its
-directory. The directories exist: what is measured is the files.
+N distinct files of about 1 KiB with mode, owner and group, fifty to a directory. For Datum it is declared twice: host
+`file` has a resource for each, which requires the first of its directory; host `tree` has one for all of them. The
+directories exist: what is measured is the files.
 """
 
 import json
@@ -17,28 +18,32 @@ GIT = ["git", "-c", "user.name=Bench", "-c", "user.email=bench@example.org", "-c
 
 
 def generate(place: Path, count: int) -> None:
-    """Write everything below `place`: fleet/, root/, floor.json, cfengine/."""
+    """Write everything below `place`: fleet/, floor.json, plain.json, plain.txt, cfengine/."""
     source = place / "fleet/files"
     lines = ["resources:"]
     floor: list[tuple[str, str, int]] = []
-    owner = str(os.getuid())
+    plain: list[tuple[str, str]] = []
+    owner = f'    owner: "{os.getuid()}"', f'    group: "{os.getgid()}"', '    mode: "0644"'
     first = ""
     for number, path, data in _files(count):
         file = source / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
-        (place / "root/srv" / path).parent.mkdir(parents=True, exist_ok=True)
-        lines += [f"  file:/srv/{path}:", f"    source: files/{path}", '    mode: "0644"']
-        lines += [f'    owner: "{owner}"', f'    group: "{os.getgid()}"']
+        lines += [f"  file:/srv/{path}:", f"    source: files/{path}", *owner]
         if number % PER_FOLDER == 0:
             first = path
         else:
             lines.append(f"    requires: [file:/srv/{first}]")
-        floor.append((str(place / "root/srv" / path), sha256(data).hexdigest(), len(data)))
+        floor.append((f"srv/{path}", sha256(data).hexdigest(), len(data)))
+        plain.append((str(file), f"srv/{path}"))
     (place / "fleet/hosts").mkdir()
-    (place / "fleet/hosts/bench.yaml").write_text("\n".join(lines) + "\n")
+    (place / "fleet/hosts/file.yaml").write_text("\n".join(lines) + "\n")
+    lines = ["resources:", "  tree:/srv:", "    source: files", *owner]
+    (place / "fleet/hosts/tree.yaml").write_text("\n".join(lines) + "\n")
     (place / "fleet/fleet.yaml").write_text(f'datum: 1\nagent: ">=0.1"\nfleet: {FLEET}\nlayers: []\n')
     (place / "floor.json").write_text(json.dumps(floor))
+    (place / "plain.json").write_text(json.dumps(plain))
+    (place / "plain.txt").write_text("".join(f"{source}\n{path}\n" for source, path in plain))
     _write_cfengine(place, source)
     for command in (
         ["init", "--quiet"],
@@ -47,6 +52,12 @@ def generate(place: Path, count: int) -> None:
         ["repack", "-adq"],
     ):
         subprocess.run([*GIT, *command], cwd=place / "fleet", check=True)
+
+
+def make_root(root: Path, place: Path) -> None:
+    """Make the directories, and nothing in them, below a new root."""
+    for folder in (place / "fleet/files").iterdir():
+        (root / "srv" / folder.name).mkdir(parents=True)
 
 
 def _files(count: int) -> list[tuple[int, str, bytes]]:
@@ -66,7 +77,7 @@ def _write_cfengine(place: Path, source: Path) -> None:
         path = file.relative_to(source)
         after = "" if number % PER_FOLDER == 0 else f', depends_on => {{ "{number - number % PER_FOLDER}" }}'
         promises.append(
-            f'    "{place}/root/srv/{path}" copy_from => same("{file}"), perms => plain, handle => "{number}"{after};'
+            f'    "{place}/file/srv/{path}" copy_from => same("{file}"), perms => plain, handle => "{number}"{after};'
         )
     (place / "cfengine").mkdir()
     policy = place / "cfengine/bench.cf"

@@ -1,6 +1,7 @@
-"""Strike one pass at every writing system call with every fault; write JSON and a table of it.
+"""Strike passes at every writing system call; write JSON and a table of it.
 
-Run from the clone, as root for changes of owner: `.venv/bin/python -m bench.faults.run [--jobs N] [--kills]`.
+Run from the clone, as root: `.venv/bin/python -m bench.faults.run [--jobs N] [--kills | --every] [SCENARIO…]`. Each point is
+struck by SIGKILL and by one of the errors that it can have, in turn; by each of them with `--every`.
 """
 
 import argparse
@@ -10,12 +11,15 @@ import platform
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.proofs.points import KILL, Point, Trace, Verdict, strike, trace_pass
+from tests.proofs.judging import Verdict, judge
+from tests.proofs.points import KILL, Point, Strike, Trace, trace_pass
+from tests.proofs.scenarios import SCENARIOS
 from tests.proofs.stage import Stage, fast_folder, prepare
 
 HERE = Path(__file__).resolve().parent
@@ -26,50 +30,70 @@ TABLE = HERE / "RESULTS.md"
 def main() -> int:
     """Run all strikes; 1 when one of them found something."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("scenarios", nargs="*", choices=[*SCENARIOS, []], metavar="SCENARIO", default=list(SCENARIOS))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--kills", action="store_true", help="only SIGKILL")
+    parser.add_argument("--every", action="store_true", help="every error at every point")
     options = parser.parse_args()
-    begun = time.monotonic()
-    with fast_folder() as folder:
-        stage = prepare(folder)
-        trace = trace_pass(stage)
-        strikes = [
-            (point, fault) for point in trace.points for fault in point.faults if fault == KILL or not options.kills
-        ]
-        print(f"{len(trace.points)} points, {len(strikes)} strikes", flush=True)
-        verdicts = strike_all(stage, trace, strikes, options.jobs)
-    RAW.write_text(json.dumps(as_json(trace, verdicts, time.monotonic() - begun), indent=1) + "\n")
-    TABLE.write_text(as_table(json.loads(RAW.read_text())))
-    wrong = [verdict for verdict in verdicts if verdict.wrong]
-    for verdict in wrong:
-        print(verdict.fault, verdict.point.name, verdict.point.nth, verdict.point.likeness, *verdict.wrong, sep="\n  ")
-    print(f"{len(verdicts)} strikes, {len(wrong)} with findings; {TABLE}")
-    return 1 if wrong else 0
-
-
-def strike_all(stage: Stage, trace: Trace, strikes: list[tuple[Point, str]], jobs: int) -> list[Verdict]:
-    """Run the strikes in processes of their own, in order of the trace."""
-    context = multiprocessing.get_context("spawn")
-    points, faults = zip(*strikes, strict=True)
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        return list(pool.map(partial(strike, stage, trace), points, faults, chunksize=8))
-
-
-def as_json(trace: Trace, verdicts: list[Verdict], seconds: float) -> dict[str, Any]:
-    """Return the raw result."""
-    return {
+    results = [run(name, options) for name in options.scenarios]
+    about = {
         "python": platform.python_version(),
         "kernel": platform.release(),
-        "seconds": round(seconds),
         "command": " ".join(["python", "-m", "bench.faults.run", *sys.argv[1:]]),
+    }
+    whole = {**about, "scenarios": results}
+    RAW.write_text(as_text(whole))
+    TABLE.write_text(as_table(whole))
+    return 1 if any(entry["wrong"] for result in results for entry in result["strikes"]) else 0
+
+
+def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Strike at one scenario; return the raw result."""
+    begun = time.monotonic()
+    with fast_folder() as folder:
+        stage = prepare(folder, SCENARIOS[name])
+        trace = trace_pass(stage)
+        strikes = list(strikes_of([*trace.points, *trace.children], options))
+        print(f"{name}: {len(trace.points)} points, {len(strikes)} strikes", flush=True)
+        verdicts = strike_all(stage, trace, strikes, options.jobs)
+    for verdict in verdicts:
+        if verdict.wrong:
+            print(verdict, flush=True)
+    print(f"{name}: {sum(bool(verdict.wrong) for verdict in verdicts)} with findings", flush=True)
+    return as_json(name, trace, verdicts, time.monotonic() - begun)
+
+
+def strikes_of(points: Sequence[Point], options: argparse.Namespace) -> Iterator[Strike]:
+    """Yield what happens at each point."""
+    for number, point in enumerate(points):
+        yield Strike(point, KILL)
+        errors = [fault for fault in point.faults if fault != KILL]
+        if errors and not options.kills:
+            for fault in errors if options.every else [errors[number % len(errors)]]:
+                yield Strike(point, fault)
+
+
+def strike_all(stage: Stage, trace: Trace, strikes: list[Strike], jobs: int) -> list[Verdict]:
+    """Run the strikes in processes of their own, in order of the trace."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        return list(pool.map(partial(judge, stage, trace), strikes, chunksize=4))
+
+
+def as_json(name: str, trace: Trace, verdicts: list[Verdict], seconds: float) -> dict[str, Any]:
+    """Return the raw result of one scenario."""
+    return {
+        "scenario": name,
+        "seconds": round(seconds),
         "points": len(trace.points),
+        "children": len(trace.children),
         "strikes": [
             {
-                "point": verdict.point.number,
-                "call": verdict.point.name,
-                "nth": verdict.point.nth,
-                "place": verdict.point.likeness,
-                "fault": verdict.fault,
+                "call": verdict.strike.point.name,
+                "nth": verdict.strike.point.nth,
+                "child": verdict.strike.point.is_child,
+                "place": verdict.strike.point.likeness,
+                "fault": verdict.strike.fault,
                 "exit_code": verdict.code,
                 "new_paths": verdict.done,
                 "wrong": list(verdict.wrong),
@@ -79,43 +103,58 @@ def as_json(trace: Trace, verdicts: list[Verdict], seconds: float) -> dict[str, 
     }
 
 
-def as_table(result: dict[str, Any]) -> str:
+def as_text(whole: dict[str, Any]) -> str:
+    """Return the raw result as JSON, one strike a line."""
+    text = json.dumps({**whole, "scenarios": []}, indent=1).replace("[]", "[\n@]")
+    scenarios = []
+    for result in whole["scenarios"]:
+        rows = ",\n".join(json.dumps(entry) for entry in result["strikes"])
+        scenarios.append(json.dumps({**result, "strikes": []}).replace('"strikes": []', f'"strikes": [\n{rows}\n]'))
+    return text.replace("@", ",\n".join(scenarios)) + "\n"
+
+
+def as_table(whole: dict[str, Any]) -> str:
     """Return the page that is generated from the raw result."""
+    lines = [
+        "# Faults: passes struck at every writing system call",
+        "",
+        f"Generated from `results.json` by `{whole['command']}`, Python {whole['python']}, Linux {whole['kernel']}.",
+        "What a scenario does stands in `tests/proofs/scenarios.py`, what must hold in `tests/proofs/judging.py`.",
+        "",
+        "A finding is a strike after which a path is neither old nor new, a set under a check is mixed or there before",
+        "it was judged, the pointer is no version that a pass may write, a name is there that a reader of the folder",
+        "takes, more failed than what was struck, the next pass does not converge or leaves something behind, or one",
+        "more has something to do or writes more than its report.",
+    ]
+    for result in whole["scenarios"]:
+        lines += ["", *_section(result)]
+    return "\n".join([*lines, ""])
+
+
+def _section(result: dict[str, Any]) -> list[str]:
     strikes = result["strikes"]
     faults = list(dict.fromkeys(entry["fault"] for entry in strikes))
     calls = sorted({entry["call"] for entry in strikes})
     count = Counter((entry["call"], entry["fault"]) for entry in strikes)
     bad = Counter(entry["fault"] for entry in strikes if entry["wrong"])
-    lines = [
-        "# Faults: one pass struck at every writing system call",
+    return [
+        f"## {result['scenario']}",
         "",
-        f"Generated from `results.json` by `{result['command']}`.",
-        f"{result['points']} points were counted from a trace; {len(strikes)} strikes took {result['seconds']} s.",
-        f"Python {result['python']}, Linux {result['kernel']}.",
-        "",
-        "A finding is a strike after which a managed path is neither old nor new, the pointer is no version that a",
-        "pass may write, a name is there that a reader of the folder takes, the next pass does not converge or leaves",
-        "something behind, or one more has something to do or writes more than its report.",
+        f"{result['points']} points of the pass and {result['children']} of programs that are shown candidates were counted",
+        f"from a trace; {len(strikes)} strikes took {result['seconds']} s.",
         "",
         f"| call | {' | '.join(faults)} |",
         f"| --- |{' ---: |' * len(faults)}",
         *(f"| {call} | {' | '.join(str(count[call, fault] or '') for fault in faults)} |" for call in calls),
         f"| all | {' | '.join(str(sum(entry['fault'] == fault for entry in strikes)) for fault in faults)} |",
         f"| findings | {' | '.join(str(bad[fault]) for fault in faults)} |",
-        "",
-        "Exit codes of the struck passes:",
-        "",
-        "| fault | exit codes |",
-        "| --- | --- |",
-        *(f"| {fault} | {_codes(strikes, fault)} |" for fault in faults),
-        "",
+        f"| exit codes | {' | '.join(_codes(strikes, fault) for fault in faults)} |",
     ]
-    return "\n".join(lines)
 
 
 def _codes(strikes: list[dict[str, Any]], fault: str) -> str:
     codes = Counter(entry["exit_code"] for entry in strikes if entry["fault"] == fault)
-    return ", ".join(f"{code} ({count} times)" for code, count in sorted(codes.items()))
+    return ", ".join(f"{code}: {count}" for code, count in sorted(codes.items()))
 
 
 if __name__ == "__main__":

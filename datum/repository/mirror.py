@@ -25,6 +25,7 @@ from datum.repository.tree import GitTree
 
 if TYPE_CHECKING:
     # Importing pygit2 costs more than a poll that finds nothing new.
+    from datum.repository.blob import OpenOutput
     from datum.repository.objects import ObjectReader
 
 MAX_PACKS: Final = 20
@@ -55,8 +56,16 @@ class Mirror:
     What is fetched is readable at once. Trees stay readable until the mirror is closed, also across `promote`.
     """
 
-    def __init__(self, folder: Path, run: ProgramRunner, *, temporary: Path | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        run: ProgramRunner,
+        *,
+        open_output: "OpenOutput | None" = None,
+        temporary: Path | None = None,
+    ) -> None:
         self._run = run
+        self._open_output = open_output
         self._is_temporary = temporary is not None
         self._mirror = folder / "mirror.git"
         self._aside = folder / "mirror.old"
@@ -67,18 +76,21 @@ class Mirror:
         self._is_reset = False
 
     @classmethod
-    def open(cls, folder: Path, run: ProgramRunner, *, temporary: Path | None = None) -> Self:
+    def open(
+        cls, folder: Path, run: ProgramRunner, *, open_output: "OpenOutput | None" = None, temporary: Path | None = None
+    ) -> Self:
         """Return the mirror of a state directory; it is made by the first `promote`.
 
         Args:
             folder: the state directory.
             run: the door for programs.
+            open_output: the door for those with large output; without it large files are read whole.
             temporary: an existing folder of the caller's for all that is written; nothing below `folder` is touched.
 
         Raises:
             StateError: what a dead process left cannot be removed.
         """
-        mirror = cls(folder, run, temporary=temporary)
+        mirror = cls(folder, run, open_output=open_output, temporary=temporary)
         if temporary is None:
             mirror._settle()
         return mirror
@@ -279,7 +291,7 @@ class Mirror:
     def _objects(self) -> "ObjectReader":
         from datum.repository.objects import ObjectReader
 
-        return ObjectReader(self._place, advice=_ADVICE)
+        return ObjectReader(self._place, advice=_ADVICE, open_output=self._open_output)
 
     @property
     def _place(self) -> Path:

@@ -1,6 +1,7 @@
 """Reads git objects through pygit2, whose own values stay in here. The only module that imports it.
 
-Effects: reads. pygit2 checks the hash of every object it reads; it gets no configuration but the store's own.
+Effects: reads. pygit2 checks the hash of every object it reads; it gets no configuration but the store's own. What is
+too large to be held comes as a stream from the git program, which pygit2 has no match for.
 """
 
 import functools
@@ -8,35 +9,42 @@ import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, cast
+from typing import BinaryIO, Final, cast
 
 import pygit2
-from pygit2.enums import ConfigLevel, RepositoryOpenFlag
+from pygit2.enums import ConfigLevel, ObjectType, RepositoryOpenFlag
 
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError, RevisionNotFoundError
 from datum.model.revision import CommitInfo, Revision
-from datum.repository.limits import OBJECT_LIMIT, too_large
+from datum.provider.host import Command, HostError
+from datum.repository.blob import OpenOutput, blob_stream
+from datum.repository.limits import OBJECT_LIMIT, WHOLE_LIMIT, too_large
+from datum.repository.transport import GIT_ENVIRONMENT
 
 _ISO: Final = "%Y-%m-%dT%H:%M:%SZ"
 # `:/words` and `^{/words}` take any commit that says the words; `:path` reads an index.
 _SEARCH: Final = re.compile(r":|\^\{/")
 _SHOWN: Final = 80
+# Seconds without a byte of a large object: a disk that hangs, or git busy with a long chain of deltas.
+_STREAM_SECONDS: Final = 120.0
 _FAILURES: Final = (pygit2.GitError, KeyError, ValueError, OSError)
 
 
 class ObjectReader:
     """The objects of one repository and its alternates; which one can be changed under the trees that read by it."""
 
-    def __init__(self, path: Path, *, advice: str) -> None:
+    def __init__(self, path: Path, *, advice: str, open_output: OpenOutput | None = None) -> None:
         """Read from a repository.
 
         Args:
             path: a bare repository, or the top folder of a clone.
             advice: what a person can do when an object is missing or damaged.
+            open_output: the door for programs with large output; without it everything is read whole.
         """
         self.path = path
         self._advice = advice
+        self._open_output = open_output
         self._repository: pygit2.Repository | None = None
 
     def use(self, path: Path) -> None:
@@ -67,18 +75,49 @@ class ObjectReader:
         except _FAILURES as error:
             raise self._broken(object_id, error) from error
 
+    def content(self, object_id: str) -> bytes | BinaryIO:
+        """Return the bytes of a file; if there are more than `WHOLE_LIMIT`, a stream over them, to be closed.
+
+        Reading from the stream raises `RepositoryError` where the object turns out to be damaged.
+
+        Raises:
+            FleetError: it is larger than `OBJECT_LIMIT`, and there is no door for programs.
+            RepositoryError: it is missing or damaged.
+        """
+        repository = self._open()
+        try:
+            size = repository.odb.read_header(object_id)[1]
+        except _FAILURES as error:
+            raise self._broken(object_id, error) from error
+        if size <= WHOLE_LIMIT or self._open_output is None:
+            return self.read(object_id)
+        argv = ("git", f"--git-dir={repository.path}", "cat-file", "blob", object_id)
+        try:
+            source = self._open_output(Command(argv, _STREAM_SECONDS, environment=GIT_ENVIRONMENT))
+        except HostError as error:
+            raise self._broken(object_id, error) from error
+        return blob_stream(source, object_id, size, lambda words: self._broken(object_id, ValueError(words)))
+
     def kind(self, object_id: str) -> str | None:
         """Return `commit`, `tree`, `blob` or `tag`; None if there is no such object.
 
         Raises:
+            FleetError: it is no file, and larger than `OBJECT_LIMIT`.
             RepositoryError: it is damaged, or this is no repository.
         """
         repository = self._open()
         try:
-            found = repository.get(object_id)
+            number, size = repository.odb.read_header(object_id)
+            if number == ObjectType.BLOB:
+                # Of any size, and nobody asks for what is in it.
+                return "blob"
+            if size > OBJECT_LIMIT:
+                raise too_large(f"Object {object_id} in {self.path}", size)
+            return str(repository[object_id].type_str)
+        except KeyError:
+            return None
         except _FAILURES as error:
             raise self._broken(object_id, error) from error
-        return None if found is None else str(found.type_str)
 
     def root_tree(self, commit: str) -> str:
         """Return the id of the tree of a commit.
@@ -187,21 +226,19 @@ class ObjectReader:
         return str(repository.head.target)
 
     def _commit(self, commit: str) -> pygit2.Commit:
-        repository = self._open()
-        try:
-            found = repository[commit]
-        except _FAILURES as error:
-            raise self._broken(commit, error) from error
-        if found.type_str != "commit":
+        kind = self.kind(commit)
+        if kind is None:
+            raise self._broken(commit, KeyError(commit))
+        if kind != "commit":
             raise RevisionNotFoundError(
                 Diagnostic(
                     code="revision-no-commit",
                     summary="The revision is no commit.",
-                    detail=f"{commit} is a {found.type_str}.",
+                    detail=f"{commit} is a {kind}.",
                     hint="Name a branch, or a tag that stands for a commit.",
                 )
             )
-        return cast("pygit2.Commit", found)
+        return cast("pygit2.Commit", self._open()[commit])
 
     def _open(self) -> pygit2.Repository:
         if self._repository is None:

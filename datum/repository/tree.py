@@ -34,6 +34,10 @@ class ObjectSource(Protocol):
         """Return the bytes of an object, or raise `RepositoryError`."""
         ...
 
+    def content(self, object_id: str) -> bytes | BinaryIO:
+        """Return the bytes of a file, or a stream over them where they are many, or raise `RepositoryError`."""
+        ...
+
 
 class GitTree:
     """The tree of one commit. Folders are read when first asked for, and kept; paths as in `SourceTree`.
@@ -112,15 +116,19 @@ class GitTree:
         return read_file(self, path, self._objects.read)
 
     def open_blob(self, blob: str) -> BinaryIO:
-        """Return a stream over the bytes of an object that this tree names.
+        """Return a stream over the bytes of an object that this tree names. A large one is not held in memory.
+
+        The end of the stream is reached only where the bytes are those of the object: else reading it raises.
 
         Raises:
             FleetError: the object is an LFS pointer.
             RepositoryError: the object is missing or damaged.
         """
-        data = self._objects.read(blob)
-        refuse_lfs_pointer(data, lambda: self._path_of(blob), self._revision)
-        return io.BytesIO(data)
+        found = self._objects.content(blob)
+        if not isinstance(found, bytes):
+            return found
+        refuse_lfs_pointer(found, lambda: self._path_of(blob), self._revision)
+        return io.BytesIO(found)
 
     def _path_of(self, blob: str) -> str:
         """Return a path read so far that names the object, for messages."""

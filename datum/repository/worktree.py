@@ -1,8 +1,10 @@
 """Trees for authors: the files of a clone as they lie on disk, and any revision of a clone.
 
-Effects: reads. No process is started and nothing is written; a clone's filters, attributes and hooks take no part.
+Effects: reads, by the git program for a large file of a revision. Nothing is written; a clone's filters, attributes and
+hooks take no part.
 """
 
+import contextlib
 import hashlib
 import io
 import os
@@ -15,7 +17,8 @@ from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError
 from datum.model.revision import Revision
 from datum.model.source import EntryKind, SourceTree, TreeEntry
-from datum.repository.limits import OBJECT_LIMIT, too_large
+from datum.repository.blob import OpenOutput, blob_stream
+from datum.repository.limits import OBJECT_LIMIT, WHOLE_LIMIT, too_large
 from datum.repository.tree import NOTHING, GitTree, read_file, refuse_lfs_pointer
 
 WORKTREE: Final = "worktree"
@@ -24,6 +27,7 @@ WORKTREE: Final = "worktree"
 _NO_COMMIT: Final = "0" * 40
 _ADVICE: Final = "Run git fsck in the clone; a new clone has what is missing."
 _OWNER_EXECUTES: Final = 0o100
+_CHUNK: Final = 1 << 18
 
 
 def working_tree(folder: Path) -> SourceTree:
@@ -39,8 +43,13 @@ def working_tree(folder: Path) -> SourceTree:
     return WorkingTree(folder, Revision(_head(folder) or _NO_COMMIT, ref=WORKTREE))
 
 
-def clone_tree(folder: Path, rev: str) -> SourceTree:
+def clone_tree(folder: Path, rev: str, *, open_output: OpenOutput | None = None) -> SourceTree:
     """Return the files of a revision of a clone, named by commit id, abbreviated or not, tag or branch.
+
+    Args:
+        folder: the top folder of the clone.
+        rev: the revision.
+        open_output: the door for programs with large output; without it large files are read whole.
 
     Raises:
         RevisionNotFoundError: no commit, or several, have that name.
@@ -48,7 +57,7 @@ def clone_tree(folder: Path, rev: str) -> SourceTree:
     """
     from datum.repository.objects import ObjectReader
 
-    objects = ObjectReader(folder, advice=_ADVICE)
+    objects = ObjectReader(folder, advice=_ADVICE, open_output=open_output)
     revision = objects.resolve(rev)
     return GitTree(revision, objects.root_tree(revision.commit), objects)
 
@@ -63,6 +72,7 @@ class WorkingTree:
         self._folders: dict[str, LazyEntries] = {}
         # Where the bytes of an object id were seen.
         self._paths: dict[str, str] = {}
+        self._links: dict[str, str] = {}
 
     @property
     def revision(self) -> Revision:
@@ -123,23 +133,32 @@ class WorkingTree:
         return read_file(self, path, lambda _: self.bytes_at(path, EntryKind.FILE))
 
     def open_blob(self, blob: str) -> BinaryIO:
-        """Return a stream over the bytes of an object that this tree names.
+        """Return a stream over the bytes of an object that this tree names. A large one is not held in memory.
+
+        The end of the stream is reached only where the bytes are those of the object: else reading it raises.
 
         Raises:
             FleetError: the object is an LFS pointer.
             RepositoryError: no file has these bytes now.
         """
         path = self._paths.get(blob)
-        data = self.bytes_at(path, EntryKind.FILE) if path is not None else b""
-        if path is None or _blob_id(data) != blob:
-            raise RepositoryError(
-                Diagnostic(
-                    code="worktree-changed",
-                    summary="The working tree changed.",
-                    detail=f"{self._folder / path if path else self._folder} no longer has the bytes of object {blob}.",
-                    hint="Run the command again when nothing edits the files.",
-                )
-            )
+        if path is None and blob in self._links:
+            data = self.bytes_at(self._links[blob], EntryKind.SYMLINK)
+            if _blob_id(data) == blob:
+                return io.BytesIO(data)
+        if path is None:
+            raise _changed(self._folder, f"of object {blob}")
+        place = self._folder / path
+        with contextlib.ExitStack() as closing:
+            source = closing.enter_context(_open(place))
+            size = os.fstat(source.fileno()).st_size
+            if size > WHOLE_LIMIT:
+                closing.pop_all()
+                return blob_stream(source, blob, size, lambda _: _changed(place, f"of object {blob}"))
+            with _reading(place):
+                data = source.read()
+        if _blob_id(data) != blob:
+            raise _changed(place, f"of object {blob}")
         refuse_lfs_pointer(data, lambda: path, self._revision)
         return io.BytesIO(data)
 
@@ -151,22 +170,34 @@ class WorkingTree:
             RepositoryError: they cannot be read.
         """
         place = self._folder / path
-        try:
+        with _reading(place):
             size = place.lstat().st_size
             if size > OBJECT_LIMIT:
                 raise too_large(str(place), size)
             return os.fsencode(place.readlink()) if kind is EntryKind.SYMLINK else place.read_bytes()
-        except OSError as error:
-            raise _unreadable(place, str(error.strerror)) from error
 
     def identify(self, path: str, kind: EntryKind) -> TreeEntry:
         """Return the entry of a path of this kind, reading its bytes where it has some."""
         if kind in {EntryKind.FOLDER, EntryKind.GITLINK}:
             return TreeEntry(kind, "")
-        blob = _blob_id(self.bytes_at(path, kind))
-        if kind is not EntryKind.SYMLINK:
-            self._paths[blob] = path
+        if kind is EntryKind.SYMLINK:
+            blob = _blob_id(self.bytes_at(path, kind))
+            self._links[blob] = path
+            return TreeEntry(kind, blob)
+        blob = self._file_id(self._folder / path)
+        self._paths[blob] = path
         return TreeEntry(kind, blob)
+
+    def _file_id(self, place: Path) -> str:
+        with _reading(place), _open(place) as source:
+            left = os.fstat(source.fileno()).st_size
+            hasher = hashlib.sha1(b"blob %d\0" % left, usedforsecurity=False)
+            while chunk := source.read(_CHUNK):
+                left -= len(chunk)
+                hasher.update(chunk)
+        if left:
+            raise _changed(place, "that it had when it was opened")
+        return hasher.hexdigest()
 
 
 class LazyEntries(Mapping[str, TreeEntry]):
@@ -216,6 +247,32 @@ def _head(folder: Path) -> str | None:
     from datum.repository.objects import ObjectReader
 
     return ObjectReader(folder, advice=_ADVICE).head()
+
+
+def _open(place: Path) -> io.BufferedReader:
+    with _reading(place):
+        # What is replaced by a FIFO meanwhile must not hang a command.
+        descriptor = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    return io.BufferedReader(io.FileIO(descriptor), _CHUNK)
+
+
+@contextlib.contextmanager
+def _reading(place: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise _unreadable(place, str(error.strerror)) from error
+
+
+def _changed(place: Path, what: str) -> RepositoryError:
+    return RepositoryError(
+        Diagnostic(
+            code="worktree-changed",
+            summary="The working tree changed.",
+            detail=f"{place} no longer has the bytes {what}.",
+            hint="Run the command again when nothing edits the files.",
+        )
+    )
 
 
 def _unreadable(place: Path, reason: str) -> RepositoryError:
