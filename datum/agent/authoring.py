@@ -17,6 +17,7 @@ from datum.fleet.findings import problem
 from datum.fleet.late import SAMPLE_MACHINE, substitute
 from datum.fleet.resolve import check_fleet, list_hosts, resolve_manifest
 from datum.graph.build import build_graph
+from datum.host.output import open_output
 from datum.model.graph import ResourceGraph
 from datum.model.identity import HostName, ResourceId
 from datum.model.manifest import EffectiveManifest, Resource
@@ -36,7 +37,7 @@ def open_fleet(fleet: str | None, rev: str | None) -> SourceTree:
         RepositoryError: `--rev` names nothing.
     """
     folder = find_fleet(fleet)
-    return clone_tree(folder, rev) if rev is not None else working_tree(folder)
+    return clone_tree(folder, rev, open_output=open_output) if rev is not None else working_tree(folder)
 
 
 def find_fleet(fleet: str | None) -> Path:

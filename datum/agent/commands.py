@@ -9,6 +9,7 @@ from typing import Final
 from attrs import evolve, frozen
 
 from datum.agent.one_pass import OnePass, PassResult, Request
+from datum.agent.planning import Planned, without_history
 from datum.agent.ports import Ports
 from datum.agent.record import damaged, record_plan, replay_plan
 from datum.agent.reports import read_report, write_report
@@ -17,6 +18,7 @@ from datum.agent.story import PointerStore
 from datum.agent.wiring import lasting_store, load_pointer, open_hosts, own_pointer, require_rights
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, StateError, UsageError
+from datum.host.output import open_output
 from datum.model.json import JsonObject, JsonValue
 from datum.model.plan import Action, Orphan, OrphanState, Plan
 from datum.model.pointer import Pointer
@@ -71,7 +73,7 @@ def request_key(settings: Settings, request: Request) -> str:
 
 def _apply(settings: Settings, request: Request, ports: Ports, lock: PassLock, complain: Complain) -> Applied:
     ports = evolve(ports, progress=_progress(lock, ports))
-    with Mirror.open(settings.state_dir, ports.run) as mirror:
+    with Mirror.open(settings.state_dir, ports.run, open_output=open_output) as mirror:
         result = _run(settings, request, ports, mirror)
         mirror.discard()
     report = evolve(result.report, joined=len(lock.companions))
@@ -128,18 +130,27 @@ def plan(options: Options, request: Request, ports: Ports, *, is_untrusted: bool
     settings = read_settings(options)
     require_rights(settings)
     pointer = _pointer_or_blank(settings)
+    result = _look_only(settings, evolve(request, is_untrusted=is_untrusted), ports, pointer)
+    planned = _whole(result)
+    if planned is None:
+        return PlanMade(result.report, None)
+    return PlanMade(result.report, result.plan, record_plan(planned, pointer, ports))
+
+
+def _look_only(settings: Settings, request: Request, ports: Ports, pointer: Pointer) -> PassResult:
+    """Run a pass that ends after planning and leaves no trace."""
     with (
         _temporary_folder() as folder,
-        Mirror.open(settings.state_dir, ports.run, temporary=Path(folder)) as mirror,
-        open_hosts(settings) as hosts,
+        Mirror.open(settings.state_dir, ports.run, open_output=open_output, temporary=Path(folder)) as mirror,
+        open_hosts(settings, runs_programs=not request.is_untrusted) as hosts,
     ):
-        asked = evolve(request, is_plan=True, is_untrusted=is_untrusted)
-        one = OnePass(settings, asked, ports, mirror=mirror, store=PointerStore(pointer, None), hosts=hosts)
-        result = one.run()
-    planned = result.planned
-    if planned is None or planned.sickness:
-        return PlanMade(result.report, None)
-    return PlanMade(result.report, result.plan, record_plan(planned, pointer, ports.versions))
+        store = PointerStore(pointer, None)
+        return OnePass(settings, evolve(request, is_plan=True), ports, mirror=mirror, store=store, hosts=hosts).run()
+
+
+def _whole(result: PassResult) -> Planned | None:
+    """Return the plan of a pass; None when the pass ended before there was one, or the host is sick."""
+    return None if result.planned is None or result.planned.sickness else result.planned
 
 
 def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
@@ -186,7 +197,7 @@ def replay(file: Path, tree_of: Callable[[Revision], SourceTree], ports: Ports) 
     except ValueError as error:
         raise damaged(f"{file} is no JSON ({error})") from error
     try:
-        made = replay_plan(record, tree_of, ports.providers, ports.versions)
+        made = replay_plan(record, tree_of, ports)
     except UsageError as error:
         raise UsageError(*(evolve(given, detail=f"{file}: {given.detail}") for given in error.diagnostics)) from error
     return illustrate(made.plan, tree_of(made.plan.revision), made.given.graph)
@@ -240,17 +251,20 @@ def orphans(options: Options, ports: Ports) -> PlanMade:
     Raises:
         DatumError: the plan could not be begun.
     """
-    offline = evolve(options, is_offline=True)
-    made = plan(offline, Request(), ports)
-    recalled = plan(offline, Request(has_history=True), ports)
-    if made.plan is None or recalled.plan is None:
-        return made
-    known = {orphan.resource for orphan in made.plan.orphans}
+    settings = read_settings(evolve(options, is_offline=True))
+    require_rights(settings)
+    pointer = _pointer_or_blank(settings)
+    result = _look_only(settings, Request(has_history=True), ports, pointer)
+    planned = _whole(result)
+    if planned is None:
+        return PlanMade(result.report, None)
+    plan = without_history(planned, frozenset(entry.revision for entry in pointer.trail))
+    known = {orphan.resource for orphan in plan.orphans}
     left = {OrphanState.KEPT, OrphanState.UNSETTLED, OrphanState.REMOVE}
     old = tuple(
-        _recalled(orphan) for orphan in recalled.plan.orphans if orphan.resource not in known and orphan.state in left
+        _recalled(orphan) for orphan in planned.plan.orphans if orphan.resource not in known and orphan.state in left
     )
-    return evolve(made, plan=evolve(made.plan, orphans=(*made.plan.orphans, *old)))
+    return PlanMade(result.report, evolve(plan, orphans=(*plan.orphans, *old)))
 
 
 def _recalled(orphan: Orphan) -> Orphan:

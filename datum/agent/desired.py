@@ -72,8 +72,13 @@ class Resolver:
 
 
 def has_late(manifest: EffectiveManifest) -> bool:
-    """Whether some field waits for the machine."""
-    return any(isinstance(value, Late) for resource in manifest.resources for value in resource.attributes.values())
+    """Whether some field, or a part of one, waits for the machine."""
+    return any(
+        isinstance(part, Late)
+        for resource in manifest.resources
+        for value in resource.attributes.values()
+        for part in (value if isinstance(value, tuple) else (value,))
+    )
 
 
 def _unobservable(problem: Diagnostic) -> Unobservable:

@@ -17,6 +17,7 @@ from datum.diagnostics import Diagnostic
 from datum.errors import SettingsError, StateError, UsageError
 from datum.fleet.header import read_header
 from datum.fleet.resolve import resolve_manifest
+from datum.host.output import open_output
 from datum.model.identity import HostName
 from datum.model.pointer import Pointer
 from datum.model.revision import Revision
@@ -106,7 +107,7 @@ def _enrol(intent: _Intent, ports: Ports) -> Enrolment:
         known = rename_host(known, _host(intent.rename), settings.host)
     if known is not None:
         check_binding(known, None, settings.host)
-    with Mirror.open(settings.state_dir, ports.run) as mirror:
+    with Mirror.open(settings.state_dir, ports.run, open_output=open_output) as mirror:
         revision = mirror.ask(settings.repo, settings.ref, timeout=settings.source_timeout)
         if not mirror.has(revision):
             mirror.fetch(

@@ -4,10 +4,10 @@ The pipeline itself; what each stage does is in its room. Effects: through mirro
 and the pointer is written before the first action (W) and after the last (S, C).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from datum.agent.desired import Resolver, Wanted
 from datum.agent.memory import Memory
@@ -26,7 +26,7 @@ from datum.errors import (
     RevisionNotFoundError,
 )
 from datum.host.deadline import Deadline
-from datum.model.manifest import Enforcement
+from datum.model.manifest import Enforcement, LimitClass
 from datum.model.observation import Machine
 from datum.model.outcome import PassEnd
 from datum.model.plan import Plan
@@ -38,7 +38,8 @@ from datum.model.source import SourceTree
 from datum.observer.observe import Look
 from datum.planner.inputs import Declaration, Unresolved
 from datum.provider.host import HostReader
-from datum.reconciler.reconcile import Means, RecordingWriter, reconcile
+from datum.reconciler.means import Means, RecordingWriter, Staging
+from datum.reconciler.reconcile import reconcile
 from datum.report.build import count_outcomes
 from datum.report.texts import illustrate
 from datum.repository.mirror import Mirror
@@ -53,8 +54,8 @@ class Request:
     is_plan: bool = False
     # `apply --expect ID`.
     expect: str = ""
-    # `apply --allow removals=N`.
-    allowed_removals: int | None = None
+    # `apply --allow removals=N --allow changed=N%`, by class in its order.
+    allowed: Mapping[LimitClass, int] = field(factory=dict)
     # `--detailed-exitcode`.
     is_detailed: bool = False
     # `datum plan --untrusted`: plan a revision that is not acceptable.
@@ -67,9 +68,10 @@ class Request:
 class Hosts:
     """How the pass reaches the host; a fresh look for every full observation."""
 
-    # Opens a reader whose `open_content` reads the tree.
-    reader: Callable[[SourceTree], AbstractContextManager[HostReader]]
-    writer: Callable[[SourceTree], RecordingWriter]
+    # Opens a reader; what it and the writers know of the wanted is where bytes come from, and who may share what.
+    reader: Callable[[Wanted], AbstractContextManager[HostReader]]
+    writer: Callable[[Wanted], RecordingWriter]
+    staging: Callable[[Wanted], Staging]
     machine: Callable[[], Machine]
 
 
@@ -219,7 +221,7 @@ class OnePass:
         memory = Memory(self._resolver, self._mirror, self._store.now, self._settings.host)
         with self._stage("trail"):
             trail = memory.older(target, has_history=self._request.has_history)
-        with self._hosts.reader(wanted.tree) as reader:
+        with self._hosts.reader(wanted) as reader:
             basis = self._basis(wanted, trail, target, reader)
             basis = evolve(basis, converged=lambda: memory.converged(wanted, trail))
             with self._stage("observer and planner"):
@@ -257,7 +259,7 @@ class OnePass:
             look=look,
             trail=trail,
             is_retry=target in self._store.now.trail,
-            allowed_removals=self._request.allowed_removals,
+            allowed=self._request.allowed,
         )
 
     def _sick(self, planned: Planned) -> None:
@@ -316,7 +318,8 @@ class OnePass:
             node_of=turn.node_of,
             observe=turn.observe,
             replan=turn.replan,
-            writer=lambda: self._hosts.writer(basis.wanted.tree),
+            writer=lambda: self._hosts.writer(basis.wanted),
+            staging=lambda: self._hosts.staging(basis.wanted),
             deadline=Deadline,
             monotonic=ports.monotonic,
             is_stopping=lambda: ports.signal() is not None,
@@ -327,7 +330,7 @@ class OnePass:
         begun = [result for result in story.results if result.outcome not in {Outcome.HELD, Outcome.SKIPPED}]
         if not begun:
             return planned.plan
-        with self._stage("closing"), self._hosts.reader(basis.wanted.tree) as fresh:
+        with self._stage("closing"), self._hosts.reader(basis.wanted) as fresh:
             closing = plan_now(evolve(basis, is_retry=True), evolve(basis.look, reader=fresh))
         story.closing = closing.plan
         return closing.plan

@@ -11,13 +11,14 @@ from attrs import evolve, field, frozen
 from datum.agent.desired import Wanted
 from datum.model.graph import Node
 from datum.model.identity import HostName, ResourceId
+from datum.model.manifest import LimitClass
 from datum.model.observation import Observation, ObservedState, Present, Unobservable
 from datum.model.plan import Action, Plan, Replan
 from datum.model.revision import Revision
 from datum.observer.observe import Look, observe_one, observe_state
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
 from datum.planner.orphans import find_orphans
-from datum.planner.plan import plan_pass
+from datum.planner.plan import plan_pass, relabel
 from datum.planner.replan import replan
 from datum.provider.contract import AnyProvider
 from datum.provider.host import HostError, HostReader
@@ -35,7 +36,8 @@ class Basis:
     is_retry: bool = False
     # What the last converged revision declared; asked only when there is an action to label.
     converged: Callable[[], Mapping[ResourceId, Node] | None] = field(default=lambda: None)
-    allowed_removals: int | None = None
+    # Limits raised for this pass.
+    allowed: Mapping[LimitClass, int] = field(factory=dict)
 
     @property
     def providers(self) -> Mapping[str, AnyProvider]:
@@ -49,6 +51,15 @@ class Planned:
 
     plan: Plan
     given: PlanInput
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types that it is a function of, sorted: of the target, the trail, and what converged last."""
+        given = self.given
+        trail = (entry.nodes for entry in given.trail if isinstance(entry, Declaration))
+        return tuple(
+            sorted({origin.type for nodes in (given.graph.nodes, *trail, given.converged or {}) for origin in nodes})
+        )
 
     @property
     def sickness(self) -> tuple[tuple[str, Unobservable], ...]:
@@ -78,7 +89,7 @@ def plan_now(basis: Basis, look: Look | None = None) -> Planned:
         is_retry=basis.is_retry,
         orphans=orphans,
         limits=basis.wanted.manifest.limits,
-        allowed_removals=basis.allowed_removals,
+        allowed=basis.allowed,
     )
     return plan_given(given, basis.converged)
 
@@ -88,8 +99,26 @@ def plan_given(given: PlanInput, converged: Callable[[], Mapping[ResourceId, Nod
     plan = plan_pass(given)
     if plan.actions:
         given = evolve(given, converged=converged())
-        plan = plan_pass(given)
+        plan = relabel(plan, given)
     return Planned(plan, given)
+
+
+def without_history(planned: Planned, trail: frozenset[Revision]) -> Plan:
+    """Plan again from what was observed, without what git says of the time before the trail.
+
+    Args:
+        planned: with `Request.has_history`.
+        trail: the revisions of the pointer's trail.
+    """
+    given = planned.given
+    entries = tuple(entry for entry in given.trail if entry.revision in trail)
+    known = find_orphans(given.graph, entries)
+    sights = {
+        origin: evolve(sight, sights=tuple(seen for seen in sight.sights if seen.revision in trail))
+        for origin, sight in given.orphans.items()
+        if origin in known
+    }
+    return plan_pass(evolve(given, trail=entries, orphans=sights))
 
 
 def observe_orphans(
@@ -106,10 +135,8 @@ def observe_orphans(
         for revision, node in sayings:
             if origin.type in look.providers:
                 by_revision.setdefault(revision, {})[origin] = node
-    states = {
-        revision: observe_state(nodes, evolve(look, expect=type(look.expect)()))
-        for revision, nodes in by_revision.items()
-    }
+    removal = evolve(look, expect=type(look.expect)(), is_removal=True)
+    states = {revision: observe_state(nodes, removal) for revision, nodes in by_revision.items()}
     sights = {origin: _sight(origin, sayings, states, look.reader) for origin, sayings in declared.items()}
     return sights, tuple(dict.fromkeys(found for state in states.values() for found in state.sickness))
 
@@ -163,10 +190,17 @@ class Turn:
 
     def observe(self, action: Action) -> Observation:
         """Look at one resource again."""
-        return observe_one(action.resource, self.node_of(action), self.look)
+        look = evolve(self.look, is_removal=action.orphan_of is not None)
+        return observe_one(action.resource, self.node_of(action), look)
 
-    def replan(self, action: Action, observation: Observation) -> Replan:
-        """Return the planner's word on one action and what is there now."""
+    def replan(self, action: Action, observation: Observation, staged: frozenset[ResourceId] = frozenset()) -> Replan:
+        """Return the planner's word on one action and what is there now.
+
+        Args:
+            action: as planned.
+            observation: what is there now.
+            staged: resources whose candidates are put in place together with this one.
+        """
         node = self.node_of(action)
         given = self.planned.given
         package = None
@@ -181,4 +215,5 @@ class Turn:
             providers=given.providers,
             older=given.declarations(action.resource),
             package=package,
+            provided=frozenset(target for origin in staged for target in given.graph.nodes[origin].targets),
         )

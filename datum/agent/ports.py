@@ -2,7 +2,7 @@
 
 import platform
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from attrs import field, frozen
@@ -41,13 +41,16 @@ class Ports:
     # Stage, number of the action, how many there are, and the action in hand.
     progress: Callable[[str, int, int, Action | None], None] = field(default=show_nothing)
 
-    @property
-    def versions(self) -> Mapping[str, str]:
-        """Return the versions that a manifest and a plan are a function of, and Python's."""
+    def versions(self, types: Iterable[str]) -> Mapping[str, str]:
+        """Return the versions that a manifest and a plan are a function of, and Python's.
+
+        Args:
+            types: those that take part; names of no type are left out.
+        """
         return {
             "datum": self.agent,
             "python": platform.python_version() if sys.implementation.name == "cpython" else sys.version,
-            **{name: provider.version for name, provider in sorted(self.providers.items())},
+            **{name: self.providers[name].version for name in sorted(types) if name in self.providers},
         }
 
     def report_id(self) -> str:

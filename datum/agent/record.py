@@ -11,11 +11,13 @@ from typing import Any, Final
 
 from datum.agent.desired import Resolver, Wanted
 from datum.agent.planning import Planned, plan_given
+from datum.agent.ports import Ports
 from datum.diagnostics import Diagnostic
 from datum.errors import UsageError
 from datum.model.graph import Node
 from datum.model.identity import HostName, ResourceId
 from datum.model.json import JsonObject, JsonValue, freeze
+from datum.model.manifest import LimitClass
 from datum.model.observation import (
     Absent,
     Cause,
@@ -32,10 +34,9 @@ from datum.model.pointer import Pointer, TrailEntry
 from datum.model.revision import Revision
 from datum.model.source import SourceTree
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
-from datum.provider.contract import AnyProvider
 from datum.report.plan_json import plan_to_json
 
-FORMAT: Final = "datum.record/1"
+FORMAT: Final = "datum.record/2"
 
 _SHAPE: Final[Mapping[str, tuple[type, ...]]] = {
     "versions": (Mapping,),
@@ -44,7 +45,7 @@ _SHAPE: Final[Mapping[str, tuple[type, ...]]] = {
     "trail": (list, tuple),
     "converged": (str, type(None)),
     "is_retry": (bool,),
-    "allowed_removals": (int, type(None)),
+    "allowed": (Mapping,),
     "machine": (Mapping,),
     "observations": (Mapping,),
     "orphans": (Mapping,),
@@ -54,12 +55,12 @@ _SHAPE: Final[Mapping[str, tuple[type, ...]]] = {
 TreeOf = Callable[[Revision], SourceTree]
 
 
-def record_plan(planned: Planned, pointer: Pointer, versions: Mapping[str, str]) -> JsonObject:
+def record_plan(planned: Planned, pointer: Pointer, ports: Ports) -> JsonObject:
     """Return the record of a plan and all its inputs."""
     given = planned.given
     return {
         "format": FORMAT,
-        "versions": dict(versions),
+        "versions": dict(ports.versions(planned.types)),
         "revision": str(given.revision),
         "host": str(given.host),
         "trail": [
@@ -69,7 +70,7 @@ def record_plan(planned: Planned, pointer: Pointer, versions: Mapping[str, str])
         ],
         "converged": pointer.converged.key if pointer.converged else None,
         "is_retry": given.is_retry,
-        "allowed_removals": given.allowed_removals,
+        "allowed": {str(kind): count for kind, count in sorted(given.allowed.items())},
         "machine": given.observed.machine.values,
         "observations": {str(key): _observation(value) for key, value in given.observed.observations.items()},
         "orphans": {str(origin): _orphan(sight) for origin, sight in given.orphans.items()},
@@ -89,9 +90,7 @@ def damaged(what: str) -> UsageError:
     )
 
 
-def replay_plan(
-    record: JsonValue, tree_of: TreeOf, providers: Mapping[str, AnyProvider], versions: Mapping[str, str]
-) -> Planned:
+def replay_plan(record: JsonValue, tree_of: TreeOf, ports: Ports) -> Planned:
     """Plan again from a record and the revisions it names.
 
     Raises:
@@ -105,10 +104,13 @@ def replay_plan(
     parts: Mapping[str, Any] = record
     try:
         _check_shape(parts)
-        _check_versions(parts["versions"], versions)
-        return _replay(parts, tree_of, providers, versions)
+        versions: Mapping[str, Any] = parts["versions"]
+        _check_versions(versions, ports.versions(versions))
+        planned = _replay(parts, tree_of, ports)
+        _check_versions(versions, ports.versions(planned.types))
     except (KeyError, ValueError, TypeError, AttributeError) as error:
         raise damaged(f"a part of it is missing or of the wrong kind ({error})") from error
+    return planned
 
 
 def _check_shape(parts: Mapping[str, Any]) -> None:
@@ -133,13 +135,11 @@ def _check_versions(recorded: Mapping[str, Any], versions: Mapping[str, str]) ->
             )
 
 
-def _replay(
-    parts: Mapping[str, Any], tree_of: TreeOf, providers: Mapping[str, AnyProvider], versions: Mapping[str, str]
-) -> Planned:
+def _replay(parts: Mapping[str, Any], tree_of: TreeOf, ports: Ports) -> Planned:
     revision = Revision.parse(parts["revision"])
     host = HostName(parts["host"])
     machine = Machine(_frozen_map(parts["machine"]))
-    resolver = Resolver(providers, versions["datum"], lambda: machine)
+    resolver = Resolver(ports.providers, ports.agent, lambda: machine)
     wanted = resolver.resolve(tree_of(revision), host)
     entries = [TrailEntry(Revision.parse(item["revision"]), HostName(item["host"])) for item in parts["trail"]]
     # A revision that is missing in this clone is an error here, and not a trail that cannot be resolved.
@@ -153,13 +153,13 @@ def _replay(
         host=host,
         manifest_digest=wanted.manifest.digest,
         graph=wanted.graph,
-        providers=providers,
+        providers=ports.providers,
         observed=ObservedState(observations, machine),
         trail=trail,
         is_retry=parts["is_retry"] is True,
         orphans=_read_orphans(parts["orphans"], trail),
         limits=wanted.manifest.limits,
-        allowed_removals=parts["allowed_removals"],
+        allowed={LimitClass(name): _count(value) for name, value in parts["allowed"].items()},
     )
     return plan_given(given, lambda: _converged(parts["converged"], wanted, resolver, tree_of, host))
 
@@ -178,6 +178,12 @@ def _converged(
         return wanted.graph.nodes
     older = resolver.resolve_older(lambda: tree_of(revision), TrailEntry(revision, host))
     return older.nodes if isinstance(older, Declaration) else None
+
+
+def _count(value: JsonValue) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise TypeError("a count is expected")
+    return value
 
 
 def _frozen_map(value: Mapping[str, JsonValue]) -> JsonObject:
@@ -219,7 +225,13 @@ def _observation(value: Observation) -> JsonObject:
     match value:
         case Present():
             fields = {name: _field(item) for name, item in value.fields.items()}
-            return {"present": fields, "detail": value.detail, "identity": value.identity}
+            return {
+                "present": fields,
+                "detail": value.detail,
+                "identity": value.identity,
+                "holds": list(value.holds),
+                "mounts": list(value.mounts),
+            }
         case Absent():
             return {"absent": {name: _field(item) for name, item in value.fields.items()}}
         case Unobservable():
@@ -247,10 +259,22 @@ def _field(value: FieldValue) -> JsonValue:
 
 def _read_observation(value: Mapping[str, Any]) -> Observation:
     if "present" in value:
-        return Present(_read_fields(value["present"]), _frozen_map(value["detail"]), str(value["identity"]))
+        return Present(
+            _read_fields(value["present"]),
+            _frozen_map(value["detail"]),
+            str(value["identity"]),
+            holds=_texts(value["holds"]),
+            mounts=_texts(value["mounts"]),
+        )
     if "absent" in value:
         return Absent(_read_fields(value["absent"]))
     return _read_unobservable(value["unobservable"])
+
+
+def _texts(value: JsonValue) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise TypeError("a list of paths is expected")
+    return tuple(map(str, value))
 
 
 def _read_fields(value: Mapping[str, Any]) -> dict[str, FieldValue]:

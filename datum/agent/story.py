@@ -1,6 +1,6 @@
 """What a pass gathers stage by stage, and how its report and the word on its trail are read from that. Pure."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from attrs import define, field
 
@@ -19,6 +19,7 @@ from datum.model.result import ActionResult, FailureCause, Outcome
 from datum.model.revision import Revision
 from datum.planner.inputs import Declaration, Unresolved
 from datum.report.build import count_outcomes, left_over, report_resources
+from datum.report.checks import report_checks
 
 
 class PointerStore:
@@ -84,9 +85,10 @@ def tell(story: Story, store: PointerStore, ports: Ports, *, host: HostName, dur
         orphans=plan.orphans if plan else (),
         left_over=left_over(plan, story.closing, story.results) if plan and story.closing else (),
         diagnostics=tuple(story.diagnostics),
-        versions=ports.versions,
+        versions=ports.versions(_types(story)),
         stages=story.stages,
         is_trail_cut=story.is_trail_cut,
+        checks=report_checks(plan, story.results) if plan else (),
     )
 
 
@@ -96,6 +98,13 @@ def _counts(story: Story, plan: Plan) -> Mapping[Outcome, int]:
     if story.is_other_plan:
         return {outcome: count for outcome, count in counts.items() if outcome in {Outcome.IN_SYNC, Outcome.ORPHAN}}
     return counts
+
+
+def _types(story: Story) -> Iterable[str]:
+    """Return the types that took part, as far as the pass came."""
+    if story.planned is not None:
+        return story.planned.types
+    return {resource.id.type for resource in story.manifest.resources} if story.manifest else ()
 
 
 def has_breach(plan: Plan, results: tuple[ActionResult, ...]) -> bool:

@@ -1,10 +1,12 @@
 """Puts the rooms together for one command: host, mirror, pointer. Effects begin here."""
 
+import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
+from datum.agent.desired import Wanted
 from datum.agent.hints import completed, init_line
 from datum.agent.one_pass import Hosts
 from datum.agent.settings import DEFAULT_REF, Settings
@@ -14,50 +16,80 @@ from datum.errors import DatumError, PermissionRefusedError, SettingsError, Usag
 from datum.host.local import LocalHost
 from datum.host.machine import read_machine
 from datum.model.content import Content
+from datum.model.graph import ResourceGraph
 from datum.model.pointer import Pointer
 from datum.model.revision import Revision
 from datum.model.source import SourceTree
 from datum.provider.host import HostError, HostReader
-from datum.reconciler.reconcile import RecordingWriter
 from datum.repository.mirror import Mirror
 from datum.state.pointer_file import check_binding, read_pointer, write_pointer
 from datum.state.transitions import unseal
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
-def open_host(settings: Settings, tree: SourceTree) -> LocalHost:
+
+def open_host(settings: Settings, wanted: Wanted, *, runs_programs: bool = True) -> LocalHost:
     """Return the host below the root of the pass, whose bytes come from the tree.
 
     The agent's own places are protected: no resource may reach them (design 3.4).
+
+    Args:
+        settings: of the pass.
+        wanted: what is wanted: its tree, and the directories that it lets a group write.
+        runs_programs: whether a resource may have programs run.
 
     Raises:
         UsageError: the root is out of reach.
     """
     protected = (str(settings.state_dir), str(settings.config.parent))
     try:
-        return LocalHost(settings.root, protected, opener(tree))
+        return LocalHost(
+            settings.root,
+            protected,
+            opener(wanted.tree),
+            shared=shared_directories(wanted.graph),
+            runs_programs=runs_programs,
+        )
     except HostError as error:
         raise UsageError(*error.diagnostics) from error
 
 
+def shared_directories(graph: ResourceGraph) -> Mapping[str, str]:
+    """Return the group, by name or digits, of each directory that a resource declares writable for it (design 4.7)."""
+    return {
+        target.key: target.shared_with
+        for node in graph.nodes.values()
+        for target in node.targets
+        if target.kind == "path" and target.shared_with
+    }
+
+
 @contextmanager
-def open_hosts(settings: Settings) -> Iterator[Hosts]:
-    """Give readers and writers for one pass, and close what is open after it."""
+def open_hosts(settings: Settings, *, runs_programs: bool = True) -> Iterator[Hosts]:
+    """Give readers and writers for one pass, and close what is open after it.
+
+    Args:
+        settings: of the pass.
+        runs_programs: False for a revision that nobody accepted: no command of its manifest runs.
+    """
     opened: list[LocalHost] = []
 
     @contextmanager
-    def reader(tree: SourceTree) -> Iterator[HostReader]:
-        opened.append(open_host(settings, tree))
+    def reader(wanted: Wanted) -> Iterator[HostReader]:
+        opened.append(open_host(settings, wanted, runs_programs=runs_programs))
         yield opened[-1].reader()
 
-    def writer(tree: SourceTree) -> RecordingWriter:
+    def newest(wanted: Wanted) -> LocalHost:
         if not opened:
-            opened.append(open_host(settings, tree))
-        return opened[-1].writer()
+            opened.append(open_host(settings, wanted, runs_programs=runs_programs))
+        return opened[-1]
 
     try:
         yield Hosts(
             reader=reader,
-            writer=writer,
+            writer=lambda wanted: newest(wanted).writer(),
+            staging=lambda wanted: newest(wanted).staging(),
             machine=lambda: read_machine(settings.root, is_running_system=settings.is_running_system),
         )
     finally:
@@ -70,11 +102,48 @@ def opener(tree: SourceTree) -> Callable[[Content], BinaryIO]:
 
     def open_content(content: Content) -> BinaryIO:
         try:
-            return tree.open_blob(content.blob)
+            found = tree.open_blob(content.blob)
         except DatumError as error:
-            raise HostError(str(error), code="content-unreachable") from error
+            raise unreachable(error) from error
+        return found if isinstance(found, io.BytesIO) else io.BufferedReader(HostStream(found), io.DEFAULT_BUFFER_SIZE)
 
     return open_content
+
+
+class HostStream(io.RawIOBase):
+    """A stream of the repository whose errors are those of the host room."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        super().__init__()
+        self._source = source
+
+    def readable(self) -> bool:
+        """Whether it can be read, as it can."""
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        """Read some bytes.
+
+        Raises:
+            HostError: the object turns out to be damaged.
+        """
+        view = memoryview(buffer).cast("B")
+        try:
+            data = self._source.read(len(view))
+        except DatumError as error:
+            raise unreachable(error) from error
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close the source."""
+        self._source.close()
+        super().close()
+
+
+def unreachable(error: DatumError) -> HostError:
+    """Return the failure of a resource whose bytes cannot be had."""
+    return HostError(str(error), code="content-unreachable", hint=error.diagnostics[0].hint)
 
 
 def require_rights(settings: Settings) -> None:

@@ -1,39 +1,82 @@
 """Words of the command line that Typer cannot read by itself. Pure."""
 
 import re
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from datum.diagnostics import Diagnostic
 from datum.errors import UsageError
+from datum.model.manifest import LimitClass
+
+_PERCENT: Final = {LimitClass.CHANGED}
+_WHOLE: Final = 100
 
 
-def read_allowance(text: str, *, has_plan: bool) -> int | None:
-    """Read `removals=N` of `--allow`; None for an empty text.
+def read_allowances(texts: Sequence[str], *, has_plan: bool) -> Mapping[LimitClass, int]:
+    """Read each `CLASS=N` of `--allow`; `changed=N%` is a percentage.
+
+    Returns:
+        By class, in the order of the classes, so that equal requests have equal words.
 
     Raises:
-        UsageError: another form, or no `--expect` beside it: a limit is raised for a plan that somebody saw.
+        UsageError: another form, a class twice, or no `--expect` beside it: a limit is raised for a plan that somebody
+            saw.
     """
-    if not text:
-        return None
-    match = re.fullmatch(r"removals=(\d{1,9})", text)
-    if match is None:
-        raise UsageError(
-            Diagnostic(
-                code="bad-allowance",
-                summary="This limit cannot be raised.",
-                detail=f"--allow {text}: 'removals=N' is expected.",
-                hint="datum plan shows what is held, and by which limit",
-            )
-        )
-    if not has_plan:
+    found: dict[LimitClass, int] = {}
+    for text in texts:
+        kind, value = _allowance(text)
+        if kind in found:
+            raise _bad_allowance(text, f"'{kind}' is there twice")
+        found[kind] = value
+    if found and not has_plan:
         raise UsageError(
             Diagnostic(
                 code="allowance-without-plan",
                 summary="A limit is raised for one plan only.",
                 detail="--allow needs --expect with the id of the plan that was looked at.",
-                hint="datum plan, then datum apply --allow removals=N --expect ID",
+                hint=f"datum plan, then datum apply --allow {' --allow '.join(texts)} --expect ID",
             )
         )
-    return int(match[1])
+    return {kind: found[kind] for kind in LimitClass if kind in found}
+
+
+def _allowance(text: str) -> tuple[LimitClass, int]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise _bad_allowance(text, f"one of {_forms()} is expected")
+    try:
+        kind = LimitClass(name)
+    except ValueError as error:
+        from difflib import get_close_matches
+
+        near = get_close_matches(name, list(LimitClass), 1)
+        hint = f"did you mean {_form(LimitClass(near[0]))}?" if near else ""
+        raise _bad_allowance(text, f"'{name}' is no class of limit; there are {_forms()}", hint) from error
+    match = re.fullmatch(r"(\d{1,9})(%?)", value, re.ASCII)
+    if match is None or bool(match[2]) is not (kind in _PERCENT):
+        raise _bad_allowance(text, f"{_form(kind)} is expected")
+    if kind in _PERCENT and int(match[1]) > _WHOLE:
+        raise _bad_allowance(text, "there are no more than 100%")
+    return kind, int(match[1])
+
+
+def _form(kind: LimitClass) -> str:
+    return f"'{kind}=N%'" if kind in _PERCENT else f"'{kind}=N'"
+
+
+def _forms() -> str:
+    return ", ".join(_form(kind) for kind in LimitClass)
+
+
+def _bad_allowance(text: str, what: str, hint: str = "") -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="bad-allowance",
+            summary="This limit cannot be raised.",
+            detail=f"--allow {text}: {what}.",
+            hint=hint or "datum plan shows what is held, and by which limit",
+        )
+    )
 
 
 def refuse_both(option: str, is_given: bool, other: str) -> None:  # noqa: FBT001  # whether the option was given

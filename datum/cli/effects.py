@@ -16,16 +16,16 @@ from datum.agent.ports import Ports, show_nothing
 from datum.cli.views.paper import clean
 from datum.host.program import run_program
 from datum.model.plan import Action
-from datum.registry.discover import load_providers
+from datum.registry.discover import find_providers
 
 PATIENCE: Final = 1.0
 """Seconds after which a person at a terminal wants to see that something goes on."""
 
 
 def make_ports() -> Ports:
-    """Read the clock and load the types, once for the command."""
+    """Read the clock and find the types, once for the command."""
     return Ports(
-        providers=load_providers(),
+        providers=find_providers(),
         run=run_program,
         started=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         monotonic=time.monotonic,

@@ -1,17 +1,25 @@
 """Finding resource types by entry point and verifying each (house rule: no provider has a private path).
 
-An entry point is code that will run as root: two distributions that offer one type are refused by name.
+An entry point is code that will run as root: two distributions that offer one type are refused by name. The module of
+a type is imported when the type is first asked for, so that a type nobody names costs no time and breaks no pass.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final
 
 from datum.diagnostics import Diagnostic
 from datum.errors import ProviderContractError, ProviderError
 from datum.model.json import thaw
-from datum.provider.contract import CONTRACT_VERSION, AnyProvider, FieldClass, Provider, TransactionalProvider
+from datum.provider.contract import (
+    CONTRACT_VERSION,
+    AnyProvider,
+    CheckingProvider,
+    FieldClass,
+    Provider,
+    TransactionalProvider,
+)
 
 GROUP: Final = "datum.providers"
 _TYPE: Final = re.compile(r"[a-z][a-z0-9_]*")
@@ -21,18 +29,50 @@ _MEMBERS: Final = tuple(
     sorted({*Provider.__annotations__, *(one for one in vars(Provider) if not one.startswith("_"))})
 )
 _METHODS: Final = tuple(one for one in _MEMBERS if callable(vars(Provider).get(one)))
-_TOGETHER: Final = tuple(sorted(one for one in vars(TransactionalProvider) if not one.startswith("_")))
+# What only makes sense together, and what a provider offers with it.
+_TOGETHER: Final = tuple(
+    (what, tuple(sorted(one for one in vars(protocol) if not one.startswith("_"))))
+    for what, protocol in (("transactions", TransactionalProvider), ("checks", CheckingProvider))
+)
 
 
-def load_providers(points: Iterable[EntryPoint] | None = None) -> Mapping[str, AnyProvider]:
-    """Load every registered type.
+class Providers(Mapping[str, AnyProvider]):
+    """Every registered type by its name; names are known at once, a type is loaded and verified when it is asked for.
+
+    Raises:
+        ProviderError: on asking for a type that cannot be imported.
+        ProviderContractError: on asking for a type that breaks the contract.
+    """
+
+    def __init__(self, points: Mapping[str, EntryPoint]) -> None:
+        """Take the entry point of each type."""
+        self._points = dict(points)
+        self._loaded: dict[str, AnyProvider] = {}
+
+    def __getitem__(self, name: str) -> AnyProvider:
+        found = self._loaded.get(name)
+        if found is None:
+            found = self._loaded[name] = _load(self._points[name])
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._points
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._points)
+
+    def __len__(self) -> int:
+        return len(self._points)
+
+
+def find_providers(points: Iterable[EntryPoint] | None = None) -> Providers:
+    """Find every registered type, importing none.
 
     Args:
         points: the entry points; None for those of the installed distributions.
 
     Raises:
-        ProviderError: one cannot be imported, or two distributions offer one type.
-        ProviderContractError: one breaks the contract.
+        ProviderError: two distributions offer one type.
     """
     found: dict[str, EntryPoint] = {}
     for point in sorted(
@@ -47,7 +87,7 @@ def load_providers(points: Iterable[EntryPoint] | None = None) -> Mapping[str, A
                     f"{_distribution(point)} ({point.value}). Uninstall one of them.",
                 )
             )
-    return {name: _load(point) for name, point in found.items()}
+    return Providers(found)
 
 
 def _distribution(point: EntryPoint) -> str:
@@ -81,8 +121,10 @@ def verify_provider(name: str, provider: object, distribution: str) -> AnyProvid
         raise _breach(name, distribution, f"it lacks {', '.join(missing)}")
     if odd := [method for method in _METHODS if not callable(getattr(provider, method))]:
         raise _breach(name, distribution, f"its {', '.join(odd)} cannot be called")
-    if (half := [method for method in _TOGETHER if not hasattr(provider, method)]) and len(half) < len(_TOGETHER):
-        raise _breach(name, distribution, f"it offers transactions and lacks {', '.join(half)}")
+    for what, methods in _TOGETHER:
+        half = [method for method in methods if not hasattr(provider, method)]
+        if half and len(half) < len(methods):
+            raise _breach(name, distribution, f"it offers {what} and lacks {', '.join(half)}")
     assert isinstance(provider, Provider)  # noqa: S101  # every member was found
     if provider.type_name != name:
         raise _breach(name, distribution, f"it calls itself '{provider.type_name}'")

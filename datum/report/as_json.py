@@ -7,9 +7,9 @@ from datum.diagnostics import Diagnostic, SourceLocation
 from datum.model.json import JsonValue
 from datum.model.plan import Hold, Orphan
 from datum.model.pointer import Pointer
-from datum.model.report import LeftOver, PassReport, ResourceReport, SourceReport
+from datum.model.report import CheckReport, LeftOver, PassReport, ResourceReport, SourceReport
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 
 def report_to_json(report: PassReport) -> Mapping[str, JsonValue]:
@@ -29,6 +29,7 @@ def report_to_json(report: PassReport) -> Mapping[str, JsonValue]:
         "pointer": {"before": pointer_to_json(report.pointer_before), "after": pointer_to_json(report.pointer_after)},
         "counts": {str(outcome): count for outcome, count in report.counts.items()},
         "resources": [resource_to_json(resource) for resource in report.resources],
+        "checks": [check_to_json(check) for check in report.checks],
         "orphans": [orphan_to_json(orphan) for orphan in report.orphans],
         "left_over": [_left_over(item) for item in report.left_over],
         "diagnostics": [diagnostic_to_json(item) for item in report.diagnostics],
@@ -70,13 +71,24 @@ def resource_to_json(resource: ResourceReport) -> Mapping[str, JsonValue]:
             {"field": change.field, "before": change.before, "after": change.after, "diff": change.diff}
             for change in resource.changes
         ],
+        "takes": list(resource.takes),
         "hazards": list(resource.hazards),
         "blocked_by": str(resource.blocked_by) if resource.blocked_by else None,
+        "refused_by": str(resource.refused_by) if resource.refused_by else None,
         "hold": _hold(resource.hold),
         "detail": resource.detail,
         "diagnostics": [diagnostic_to_json(item) for item in resource.diagnostics],
         "remarks": list(resource.remarks),
         "duration": round(resource.duration, 4),
+    }
+
+
+def check_to_json(check: CheckReport) -> Mapping[str, JsonValue]:
+    """Return one check."""
+    return {
+        "id": str(check.id),
+        "outcome": str(check.outcome) if check.outcome else None,
+        "candidates": [str(origin) for origin in check.candidates],
     }
 
 
@@ -93,7 +105,14 @@ def orphan_to_json(orphan: Orphan) -> Mapping[str, JsonValue]:
 
 
 def _hold(hold: Hold | None) -> JsonValue:
-    return {"reason": str(hold.reason), "detail": hold.detail, "release": hold.release} if hold else None
+    if hold is None:
+        return None
+    return {
+        "reason": str(hold.reason),
+        "limit": str(hold.limit) if hold.limit else None,
+        "detail": hold.detail,
+        "release": hold.release,
+    }
 
 
 def _left_over(item: LeftOver) -> Mapping[str, JsonValue]:

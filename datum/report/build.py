@@ -9,12 +9,16 @@ from datum.model.plan import Action, Change, Orphan, OrphanState, Plan, Verdict,
 from datum.model.report import ChangeReport, LeftOver, ResourceReport
 from datum.model.result import ActionResult, Outcome
 from datum.model.secret import HIDDEN
+from datum.report.checks import refusing
 
 DIFF_LINES: Final = 200
 """A diff is cut after this many lines; what follows is counted."""
 
 LINE_LENGTH: Final = 1024
 """A text with a longer line is no text for a diff (measured by others: terminals and reviews choke on it)."""
+
+NAMED: Final = 10
+"""Names that one sentence holds."""
 
 _VERDICTS: Final = {
     VerdictKind.IN_SYNC: Outcome.IN_SYNC,
@@ -34,16 +38,25 @@ def report_resources(plan: Plan, results: Sequence[ActionResult]) -> tuple[Resou
         results: of the reconciler; empty for `datum plan`, where each action is shown as planned.
     """
     by_action = {result.action.resource: result for result in results}
-    shown = [_from_action(action, by_action.get(action.resource)) for action in plan.actions]
+    refused = refusing(plan, results)
+    shown = [
+        _from_action(action, by_action.get(action.resource), is_judged=action.transaction in plan.checks)
+        for action in plan.actions
+    ]
     for origin, verdict in sorted(plan.verdicts.items()):
-        if verdict.kind is not VerdictKind.IN_SYNC:
+        if origin in refused:
+            shown.append(_refusal(origin, verdict, refused[origin]))
+        elif verdict.kind is not VerdictKind.IN_SYNC:
             shown.append(_from_verdict(origin, verdict))
     return tuple(shown)
 
 
 def count_outcomes(plan: Plan, results: Sequence[ActionResult]) -> Mapping[Outcome, int]:
     """Count the resources by outcome; kept orphans count as `orphan`."""
-    counts: Counter[Outcome] = Counter(_VERDICTS[verdict.kind] for verdict in plan.verdicts.values())
+    refused = refusing(plan, results)
+    counts: Counter[Outcome] = Counter(
+        Outcome.FAILED if origin in refused else _VERDICTS[verdict.kind] for origin, verdict in plan.verdicts.items()
+    )
     counts.update(result.outcome for result in results)
     counts.update(Outcome.ORPHAN for orphan in plan.orphans if is_left(orphan))
     return dict(sorted(counts.items()))
@@ -76,7 +89,7 @@ def left_over(plan: Plan, closing: Plan, results: Sequence[ActionResult]) -> tup
     return tuple(found)
 
 
-def _from_action(action: Action, result: ActionResult | None) -> ResourceReport:
+def _from_action(action: Action, result: ActionResult | None, *, is_judged: bool) -> ResourceReport:
     outcome = result.outcome if result else (Outcome.HELD if action.hold else None)
     return ResourceReport(
         id=action.resource,
@@ -88,10 +101,28 @@ def _from_action(action: Action, result: ActionResult | None) -> ResourceReport:
         hazards=tuple(sorted(str(hazard) for hazard in action.hazards)),
         blocked_by=result.blocked_by if result else None,
         hold=action.hold,
-        detail=f"no longer declared; last by {action.orphan_of.short}" if action.orphan_of else "",
+        detail=_detail(action, result, is_judged=is_judged),
         diagnostics=result.diagnostics if result else (),
         remarks=result.remarks if result else (),
         duration=result.duration if result else 0.0,
+        takes=action.takes,
+        refused_by=result.refused_by if result else None,
+    )
+
+
+def _detail(action: Action, result: ActionResult | None, *, is_judged: bool) -> str:
+    if action.orphan_of:
+        return f"no longer declared; last by {action.orphan_of.short}"
+    if is_judged and result and result.blocked_by and result.blocked_by not in action.requires:
+        return f"It is checked together with {result.blocked_by}, or with what requires that: all or nothing."
+    return ""
+
+
+def _refusal(origin: ResourceId, verdict: Verdict, candidates: Sequence[ResourceId]) -> ResourceReport:
+    names = ", ".join(map(str, candidates[:NAMED]))
+    more = f" and {len(candidates) - NAMED} more" if len(candidates) > NAMED else ""
+    return ResourceReport(
+        id=origin, outcome=Outcome.FAILED, location=verdict.location, detail=f"It kept {names}{more} from the host."
     )
 
 
@@ -105,6 +136,7 @@ def _from_verdict(origin: ResourceId, verdict: Verdict) -> ResourceReport:
         changes=tuple(report_change(change) for change in changes),
         blocked_by=verdict.blocked_by,
         detail=verdict.detail,
+        takes=verdict.step.takes if verdict.step else (),
     )
 
 

@@ -5,10 +5,11 @@ from typing import Final
 
 from datum.model.json import JsonValue
 from datum.model.plan import Plan
-from datum.report.as_json import orphan_to_json, resource_to_json
+from datum.report.as_json import check_to_json, orphan_to_json, resource_to_json
 from datum.report.build import count_outcomes, report_resources
+from datum.report.checks import report_checks
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 
 def plan_to_json(plan: Plan) -> Mapping[str, JsonValue]:
@@ -25,5 +26,6 @@ def plan_to_json(plan: Plan) -> Mapping[str, JsonValue]:
             {key: value for key, value in resource_to_json(resource).items() if key != "duration"}
             for resource in report_resources(plan, ())
         ],
+        "checks": [check_to_json(check) for check in report_checks(plan, ())],
         "orphans": [orphan_to_json(orphan) for orphan in plan.orphans],
     }

@@ -13,6 +13,9 @@ from datum.model.source import SourceTree
 TEXT_LIMIT: Final = 64 << 10
 """Bytes; a larger file is shown by its object id."""
 
+DIFF_LIMIT: Final = 20
+"""Changes of one resource that are shown as diffs; a folder may have thousands."""
+
 
 def illustrate(plan: Plan, tree: SourceTree, graph: ResourceGraph) -> Plan:
     """Return the plan with `after_text` filled in where a change names a blob of the tree.
@@ -24,10 +27,14 @@ def illustrate(plan: Plan, tree: SourceTree, graph: ResourceGraph) -> Plan:
 
 
 def _illustrate(action: Action, tree: SourceTree, graph: ResourceGraph) -> Action:
-    if not any(_is_bare(change) for change in action.changes):
+    bare = [index for index, change in enumerate(action.changes) if _is_bare(change)]
+    if not bare:
         return action
+    changes = list(action.changes)
     try:
-        return evolve(action, changes=tuple(_fill(change, tree) for change in action.changes))
+        for index in bare[:DIFF_LIMIT]:
+            changes[index] = _fill(changes[index], tree)
+        return evolve(action, changes=tuple(changes))
     except FleetError as error:
         wanted = (f"{action.resource} wants it", _place(action, graph))
         raise FleetError(*(evolve(item, related=(*item.related, wanted)) for item in error.diagnostics)) from error
@@ -41,12 +48,12 @@ def _place(action: Action, graph: ResourceGraph) -> SourceLocation:
 
 
 def _is_bare(change: Change) -> bool:
-    return bool(change.after_blob) and change.after_text is None and not change.sensitive
+    """Whether its text lies in the repository, and somebody wants to see it: what is new in a folder is only named."""
+    is_new_part = change.before is None and change.name.startswith("./")
+    return bool(change.after_blob) and change.after_text is None and not (change.sensitive or is_new_part)
 
 
 def _fill(change: Change, tree: SourceTree) -> Change:
-    if not _is_bare(change):
-        return change
     try:
         with tree.open_blob(change.after_blob) as stream:
             data = stream.read(TEXT_LIMIT + 1)

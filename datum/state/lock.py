@@ -24,7 +24,7 @@ from attrs import asdict, evolve, frozen
 from datum.diagnostics import Diagnostic, SourceLocation
 from datum.errors import PassInProgressError, StateError
 from datum.model.result import PassOutcome
-from datum.state.progress import QUEUE, RUN, Progress, clear_progress, own_progress, read_progress, write_progress
+from datum.state.progress import QUEUE, RUN, Progress, ProgressFile, own_progress, read_progress
 from datum.state.turns import HeldFile, Queue, Role, Turn, next_ticket
 
 _POLL: Final = 0.05
@@ -66,9 +66,9 @@ class PassLock:
         self, state: Path, queue: Queue, turn: Turn, held: tuple[HeldFile, HeldFile], companions: tuple[Companion, ...]
     ) -> None:
         self.companions = companions
-        self._state = state
         self._queue = queue
         self._turn = turn
+        self._shown = ProgressFile(state)
         self._lock, self._request = held
         self._progress: Progress | None = None
 
@@ -91,7 +91,7 @@ class PassLock:
         now = time.monotonic()
         known = self._progress or own_progress(str(self._turn), started_at=started_at, started=now)
         self._progress = evolve(known, stage=stage, action=action, since=now)
-        write_progress(self._state, self._progress)
+        self._shown.write(self._progress)
 
     def finish(self, outcome: SharedOutcome) -> None:
         """Leave the outcome for those who joined. Without it, or when it cannot be written, they run a pass."""
@@ -107,7 +107,7 @@ class PassLock:
         """Let the next one run; does nothing the second time, and in a forked child."""
         if not self._request.is_mine:
             return
-        clear_progress(self._state)
+        self._shown.clear()
         self._queue.leave(self._turn, self._request)
         self._lock.release()
 

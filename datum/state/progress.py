@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from attrs import asdict, fields_dict, frozen
+from attrs import fields_dict, frozen
 
 from datum.state.turns import Turn, is_held
 
@@ -17,6 +17,8 @@ RUN: Final = "run"
 """Folder below the state directory whose content may be deleted between passes."""
 QUEUE: Final = "queue"
 _FILE: Final = "progress.json"
+# How often a record is read again that was written meanwhile.
+_READINGS: Final = 10
 
 
 @frozen
@@ -37,19 +39,49 @@ class Progress:
     since: float
 
 
-def write_progress(state: Path, progress: Progress) -> None:
-    """Show where the pass is. A disk that cannot take it (full, read-only) does not end a pass."""
-    path = state / RUN / _FILE
-    temporary = path.with_name(f"{_FILE}.new")
-    with suppress(OSError):
-        temporary.write_text(json.dumps(asdict(progress)))
-        temporary.replace(path)
+_FIELDS: Final = tuple(fields_dict(Progress))
 
 
-def clear_progress(state: Path) -> None:
-    """Show nothing any more."""
-    with suppress(OSError):
-        (state / RUN / _FILE).unlink()
+class ProgressFile:
+    """Where one pass shows what it does: written at every action, so in place and without a new name for each.
+
+    A reader may come across a record that is half written; see `read_progress`.
+    """
+
+    def __init__(self, state: Path) -> None:
+        self._path = state / RUN / _FILE
+        self._descriptor = -1
+        # Bytes of the longest record so far: a shorter one is filled up to it.
+        self._length = 0
+
+    def write(self, progress: Progress) -> None:
+        """Show where the pass is. A disk that cannot take it (full, read-only) does not end a pass."""
+        data = json.dumps({name: getattr(progress, name) for name in _FIELDS}).encode().ljust(self._length)
+        with suppress(OSError):
+            if self._descriptor < 0:
+                self._begin(data)
+            else:
+                os.pwrite(self._descriptor, data, 0)
+            self._length = len(data)
+
+    def clear(self) -> None:
+        """Show nothing any more."""
+        with suppress(OSError):
+            self._path.unlink()
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _begin(self, data: bytes) -> None:
+        temporary = self._path.with_name(f"{_FILE}.new")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            os.pwrite(descriptor, data, 0)
+            temporary.replace(self._path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
 
 
 def read_progress(state: Path) -> Progress | None:
@@ -59,7 +91,7 @@ def read_progress(state: Path) -> Progress | None:
         OSError: the caller may not look into the state directory.
     """
     try:
-        progress = _decode((state / RUN / _FILE).read_bytes())
+        progress = _decode(_steady(state / RUN / _FILE))
     except FileNotFoundError:
         return None
     # Left by a pass that was killed, or by another boot.
@@ -68,13 +100,28 @@ def read_progress(state: Path) -> Progress | None:
     return progress if is_held(state / RUN / QUEUE / progress.request) else None
 
 
+def _steady(path: Path) -> bytes:
+    """Return what a file holds that is written in place meanwhile: what two readings agree on.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    data = path.read_bytes()
+    for _ in range(_READINGS):
+        again = path.read_bytes()
+        if again == data:
+            break
+        data = again
+    return data
+
+
 def _decode(data: bytes) -> Progress | None:
     """Return what was written; None for anything else."""
     try:
         document = json.loads(data)
     except ValueError:
         return None
-    if not isinstance(document, dict) or set(document) != set(fields_dict(Progress)):
+    if not isinstance(document, dict) or set(document) != set(_FIELDS):
         return None
     progress = Progress(**document)
     texts = (progress.request, progress.stage, progress.action, progress.started_at)

@@ -1,4 +1,4 @@
-"""Commands of a host: `init`, `plan`, `apply`, `status`, `report`, `orphans`."""
+"""Commands of a host: `init`, `plan`, `apply`, `status`, `report`, `orphans`, `adopt`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -77,10 +77,13 @@ def plan(
 def _replay(observed: Path, fleet: str | None, *, is_json: bool, is_detailed: bool) -> int:
     from datum.agent.authoring import find_fleet
     from datum.cli.views import planning
+    from datum.host.output import open_output
     from datum.repository.worktree import clone_tree
 
     folder = find_fleet(fleet)
-    plan = commands.replay(observed, lambda revision: clone_tree(folder, revision.commit), make_ports())
+    plan = commands.replay(
+        observed, lambda revision: clone_tree(folder, revision.commit, open_output=open_output), make_ports()
+    )
     planning.show_plan(plan, is_json=is_json)
     return ExitCode.CHANGES if is_detailed and plan.actions else ExitCode.OK
 
@@ -95,7 +98,10 @@ def apply(
     root: given.Root = None,
     offline: given.Offline = False,
     expect: Annotated[str, typer.Option(metavar="ID", help="Refuse another plan than this one.")] = "",
-    allow: Annotated[str, typer.Option(metavar="removals=N", help="Raise a limit for this pass; needs --expect.")] = "",
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=N", help="Raise a limit for this pass: removals=N, replaces=N, changed=N%."),
+    ] = None,
     wait: given.Wait = None,
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit with 2 when something was changed.")
@@ -103,12 +109,12 @@ def apply(
     json: given.Json = False,
 ) -> int:
     """Run one pass: bring this host to what its revision declares."""
-    from datum.cli.arguments import read_allowance
+    from datum.cli.arguments import read_allowances
     from datum.cli.passes import run_pass
 
     options = Options(config, repo, ref, rev, host, state_dir, root, offline)
-    allowed = read_allowance(allow, has_plan=bool(expect))
-    request = Request(expect=expect, allowed_removals=allowed, is_detailed=detailed_exitcode)
+    allowed = read_allowances(allow or (), has_plan=bool(expect))
+    request = Request(expect=expect, allowed=allowed, is_detailed=detailed_exitcode)
     return run_pass(options, request, wait=wait, is_json=json)
 
 
@@ -170,3 +176,19 @@ def orphans(
         made = commands.orphans(options, ports)
     planning.show_orphans(made, is_json=json)
     return made.report.exit_code
+
+
+def adopt(
+    resources: Annotated[list[str], typer.Argument(metavar="RESOURCE...", help="Like file:/etc/motd.")],
+    root: given.Root = None,
+    json: given.Json = False,
+) -> int:
+    """Print declarations of what is on this host.
+
+    Nothing is written; put them into a host or layer file.
+    """
+    from datum.agent.adopting import adopt as look
+    from datum.cli.views import adoption
+
+    adoption.show(look(resources, root, make_ports()), is_json=json)
+    return 0

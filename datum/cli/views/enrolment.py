@@ -3,8 +3,8 @@
 import sys
 
 from datum.agent.enrol import Enrolment
+from datum.cli.views.changes import plural
 from datum.cli.views.paper import Paper, print_json
-from datum.cli.views.resources import plural
 
 
 def show(done: Enrolment, *, is_json: bool) -> None:

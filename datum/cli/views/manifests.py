@@ -6,9 +6,9 @@ from typing import Any
 
 from datum.agent.authoring import Why
 from datum.cli.views.paper import Paper, print_json
-from datum.model.content import Content
+from datum.model.attributes import plain_attribute
 from datum.model.json import thaw
-from datum.model.manifest import AttributeValue, EffectiveManifest, Late, Resource
+from datum.model.manifest import EffectiveManifest, Resource
 from datum.model.provenance import FieldOrigin, Say
 from datum.report.as_json import location_to_json
 
@@ -54,7 +54,7 @@ def manifest_to_json(manifest: EffectiveManifest) -> Mapping[str, Any]:
 
 def resource_fields(resource: Resource) -> dict[str, Any]:
     """Return everything that is declared, in its plain form."""
-    fields = {name: _plain(value) for name, value in sorted(resource.attributes.items())}
+    fields = {name: plain_attribute(value) for name, value in sorted(resource.attributes.items())}
     common = {
         "requires": [str(target) for target in resource.requires],
         "after": [str(target) for target in resource.after],
@@ -68,16 +68,6 @@ def resource_fields(resource: Resource) -> dict[str, Any]:
         "note": resource.note,
     }
     return fields | {name: value for name, value in common.items() if value}
-
-
-def _plain(value: AttributeValue) -> Any:
-    match value:
-        case Content(source=source, blob=blob):
-            return {"source": source, "blob": blob} if source else {"blob": blob}
-        case Late(text=text, template=template):
-            return {"late": template or text}
-        case _:
-            return thaw(value)
 
 
 def _text(value: object) -> str:

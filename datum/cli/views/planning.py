@@ -10,7 +10,7 @@ from typing import Any
 from datum.agent.commands import PlanMade
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.problems import error_object, write_problems
-from datum.cli.views.resources import count_operations, count_words, write_orphans, write_resource
+from datum.cli.views.resources import count_operations, count_words, write_checks, write_orphans, write_resource
 from datum.diagnostics import Diagnostic
 from datum.errors import UsageError
 from datum.model.json import JsonObject, thaw
@@ -47,6 +47,7 @@ def write_plan(paper: Paper, plan: Mapping[str, Any]) -> None:
     paper.line((plan["host"], "bold"), f" at {plan['revision']}")
     for resource in resources:
         write_resource(paper, {**resource, "outcome": _planned(resource["outcome"])})
+    write_checks(paper, plan["checks"])
     write_orphans(paper, plan["orphans"])
     operations = count_operations(resources)
     counts = plan["counts"].items()

@@ -4,10 +4,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from datum.cli.views.changes import plural
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.passes import unique, write_pass
 from datum.cli.views.problems import write_problems
-from datum.cli.views.resources import plural
 from datum.diagnostics import Diagnostic
 from datum.errors import UsageError
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from datum.cli.views.changes import SHOWN, lost, write_changes
 from datum.cli.views.paper import Paper
 from datum.cli.views.problems import place_of, write_problems
 
@@ -26,7 +27,14 @@ _OUTCOMES: Final = {
     "unobservable": "magenta",
     "impossible": "bold red",
 }
-_SHORT: Final = 60
+
+
+_CHECKS: Final = {
+    None: ("checks", "cyan"),
+    "passed": ("passed", "green"),
+    "refused": ("refused", "bold red"),
+    "not_run": ("not run", "yellow"),
+}
 
 
 def write_resource(paper: Paper, resource: Mapping[str, Any]) -> None:
@@ -42,18 +50,19 @@ def write_resource(paper: Paper, resource: Mapping[str, Any]) -> None:
     pieces.append((place_of(resource["location"]) or resource["detail"], "dim"))
     paper.line(*pieces)
     _write_reasons(paper, resource)
-    if operation != "delete":
-        for change in resource["changes"]:
-            _write_change(paper, change)
+    write_changes(paper, resource)
 
 
 def _write_reasons(paper: Paper, resource: Mapping[str, Any]) -> None:
-    if resource["blocked_by"]:
-        paper.line("      it requires ", (resource["blocked_by"], "bold"))
-    elif resource["location"] and resource["detail"]:
+    if resource["location"] and resource["detail"]:
         paper.line("      ", resource["detail"])
+    elif resource["blocked_by"]:
+        paper.line("      it requires ", (resource["blocked_by"], "bold"))
     if hold := resource["hold"]:
-        paper.line("      ", (f"held ({hold['reason']}): ", "yellow"), hold["detail"])
+        limit = f" of {hold['limit']}" if hold.get("limit") else ""
+        paper.line("      ", (f"held ({hold['reason']}{limit}): ", "yellow"), hold["detail"])
+        if "data_loss" in resource["hazards"] and (words := lost(resource)):
+            paper.line("      ", ("would be lost: ", "yellow"), words)
         if hold["release"]:
             paper.line("      ", ("released by: ", "cyan"), hold["release"])
     elif resource["hazards"]:
@@ -73,44 +82,6 @@ def _write_findings(paper: Paper, resource: Mapping[str, Any]) -> None:
         paper.line("      note: ", remark)
 
 
-def _write_change(paper: Paper, change: Mapping[str, Any]) -> None:
-    before, after = short(change["before"]), short(change["after"])
-    is_new = change["before"] is None
-    if is_new and change["field"] == "kind":
-        # That a file is made a file is told by its type.
-        return
-    if change["diff"]:
-        paper.line("      ", (change["field"], "bold"))
-        for line in change["diff"].removesuffix("\n").split("\n"):
-            if not (is_new and line.startswith("@@")):
-                paper.line("        ", (line, _diff_style(line)))
-    elif is_new:
-        paper.line("      ", (change["field"], "bold"), f" {after}")
-    else:
-        paper.line("      ", (change["field"], "bold"), f" {before} → {after}")
-
-
-def _diff_style(line: str) -> str:
-    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
-
-
-def short(value: object) -> str:
-    """Return a value in a few characters."""
-    if value is None:
-        return "(none)"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    text = str(value)
-    if text.startswith("blob:"):
-        text = text[:17]
-    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
-
-
-def plural(count: int, noun: str) -> str:
-    """Return `1 host`, `2 hosts`."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
 def count_words(counts: Mapping[Any, int]) -> str:
     """Return `3 applied, 997 in sync`."""
     return ", ".join(f"{count} {outcome.replace('_', ' ')}" for outcome, count in counts.items() if count)
@@ -126,6 +97,15 @@ def count_operations(resources: Iterable[Mapping[str, Any]]) -> str:
             held += resource["outcome"] == "held"
     text = ", ".join(f"{count} to {operation}" for operation, count in words.items())
     return f"{text} ({held} held)" if held else text
+
+
+def write_checks(paper: Paper, checks: Sequence[Mapping[str, Any]]) -> None:
+    """Write what judges candidates before the host gets them, and what it said."""
+    for check in checks:
+        word, style = _CHECKS[check["outcome"]]
+        candidates = check["candidates"]
+        more = f" and {len(candidates) - SHOWN} more" if len(candidates) > SHOWN else ""
+        paper.line("  ", (f"? {word:<8}", style), f"{check['id']}  ", (f"{', '.join(candidates[:SHOWN])}{more}", "dim"))
 
 
 def write_orphans(paper: Paper, orphans: Sequence[Mapping[str, Any]]) -> None:

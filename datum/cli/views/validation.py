@@ -3,9 +3,9 @@
 import sys
 
 from datum.agent.authoring import Validation
+from datum.cli.views.changes import plural
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.problems import write_problems
-from datum.cli.views.resources import plural
 from datum.diagnostics import Severity
 from datum.report.as_json import diagnostic_to_json
 

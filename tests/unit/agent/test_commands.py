@@ -8,6 +8,7 @@ from attrs import evolve
 from datum.agent.commands import request_key
 from datum.agent.one_pass import Request
 from datum.agent.settings import Options, Settings, read_settings
+from datum.model.manifest import LimitClass
 
 
 def settings(tmp_path: Path) -> Settings:
@@ -19,7 +20,9 @@ def test_the_same_request_is_equal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "request_", [Request(is_detailed=True), Request(expect="sha256:0"), Request(allowed_removals=1)], ids=str
+    "request_",
+    [Request(is_detailed=True), Request(expect="sha256:0"), Request(allowed={LimitClass.REMOVALS: 1})],
+    ids=str,
 )
 def test_a_flag_makes_another_request(tmp_path: Path, request_: Request) -> None:
     """With --detailed-exitcode a pass ends with another code: who joined one without it got the wrong answer."""

@@ -8,12 +8,13 @@ from datum.diagnostics import Diagnostic
 from datum.errors import FleetError, RepositoryError
 from datum.model.content import Content
 from datum.model.identity import HostName
+from datum.model.manifest import Late
 from datum.model.observation import Cause, Machine
 from datum.model.pointer import TrailEntry
 from datum.planner.inputs import Declaration, Unresolved
 from datum.testing.trees import MemoryTree
 from datum_providers.file.provider import FileProvider
-from tests.unit.fakes import rid
+from tests.unit.fakes import declare, manifest, rid
 
 HEAD = "datum: 1\nfleet: 0c0f7a52-6c6e-4b0e-9f0e-3b2f6f1d2a11\nlayers: []\n"
 WEB1 = HostName("web1")
@@ -52,6 +53,12 @@ def test_late_values_are_computed_for_the_graph_alone() -> None:
     node = wanted.graph.nodes[rid("file:/etc/a")]
     content = node.resource.attributes["content"]
     assert content in {"amd64", Content.from_bytes(b"amd64")}
+
+
+def test_a_late_part_makes_the_machine_be_read() -> None:
+    made = manifest(declare("file:/etc/a", parts=(Content.from_bytes(b"a"), Late("${machine.arch}"))))
+    assert has_late(made)
+    assert not has_late(manifest(declare("file:/etc/a", parts=(Content.from_bytes(b"a"), "x"))))
 
 
 def test_late_value_that_this_machine_cannot_give_is_known() -> None:

@@ -7,7 +7,7 @@ import pytest
 from attrs import evolve
 
 from datum.agent.desired import Wanted
-from datum.agent.planning import Basis, Planned, Turn, package_of, plan_given, plan_now
+from datum.agent.planning import Basis, Planned, Turn, package_of, plan_given, plan_now, without_history
 from datum.graph.build import build_graph
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
@@ -205,3 +205,24 @@ def test_equal_inputs_give_an_equal_plan() -> None:
     assert plan_given(first.given, lambda: None).plan == first.plan
     with pytest.raises(AttributeError):
         first.plan.plan_id = ""  # type: ignore[misc]
+
+
+def test_a_plan_without_history_is_made_from_one_look() -> None:
+    """It is the plan that the trail alone gives; nothing is observed for it."""
+    host, made = orphaned()
+    whole = plan_now(made)
+    looked = len(host.calls)
+    short = evolve(made, trail=made.trail[:1])
+    found = without_history(whole, frozenset({revision(2)}))
+    assert len(host.calls) == looked
+    assert found == plan_now(short).plan
+    assert [orphan.resource for orphan in found.orphans] == [rid(OLD)]
+    assert len(whole.plan.orphans) == 2
+
+
+def test_types_of_a_plan_are_those_of_target_trail_and_what_converged() -> None:
+    _, made = orphaned()
+    assert plan_now(made).types == ("file",)
+    other = rid("other:x")
+    converged = {other: declaration(1, declare(A)).nodes[rid(A)]}
+    assert plan_now(evolve(made, converged=lambda: converged)).types == ("file", "other")

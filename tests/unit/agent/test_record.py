@@ -77,7 +77,7 @@ def test_replay_gives_the_same_bytes(scene: Scene, record: Any) -> None:
 
 def test_record_holds_the_plan_itself(record: Any) -> None:
     """And every input by name."""
-    assert record["format"] == "datum.record/1"
+    assert record["format"] == "datum.record/2"
     assert record["plan"]["plan_id"].startswith("sha256:")
     assert set(record["observations"]) == set(RESOURCES)
     assert set(record["orphans"]) == {KEPT}
@@ -132,7 +132,7 @@ WRONG: Final[Mapping[str, tuple[Any, ...]]] = {
     "trail": (5, None, "x", [5], {"x": 5}),
     "converged": (5, True, [], "x"),
     "is_retry": (5, None, "true", []),
-    "allowed_removals": (True, 1.5, "x", []),
+    "allowed": (True, 1.5, "x", [], None, {"x": 1}, {"removals": True}, {"removals": -1}, {"removals": "1"}),
     "machine": (5, None, "x", [5]),
     "observations": (5, None, "x", [], {}, {"x": 5}),
     "orphans": (5, None, "x", [], {"x": 5}),
@@ -159,6 +159,8 @@ def test_each_key_of_a_wrong_kind_is_refused(scene: Scene, record: Any, name: st
         ("observations", "file:/etc/a", "present"),
         ("observations", "file:/etc/a", "detail"),
         ("observations", "file:/etc/a", "identity"),
+        ("observations", "file:/etc/a", "holds"),
+        ("observations", "file:/etc/a", "mounts"),
         ("observations", "file:/etc/b", "absent"),
         ("observations", "file:/etc/loop/x", "unobservable", "cause"),
         ("observations", "file:/etc/loop/x", "unobservable", "detail"),
@@ -187,6 +189,8 @@ def test_each_inner_key_that_is_missing_is_refused(scene: Scene, record: Any, pa
         (("observations", "file:/etc/a"), []),
         (("observations", "file:/etc/a", "present"), []),
         (("observations", "file:/etc/a", "detail"), "x"),
+        (("observations", "file:/etc/a", "holds"), "x"),
+        (("observations", "file:/etc/a", "mounts"), [5]),
         (("observations", "file:/etc/loop/x", "unobservable", "cause"), "tired"),
         (("observations", "file:/etc/loop/x", "unobservable", "scope"), "world"),
         (("revision",), "0" * 40),
@@ -205,12 +209,12 @@ def test_each_inner_value_of_a_wrong_kind_is_refused(
     assert refused(scene, broken)["code"] == "bad-record"
 
 
-@pytest.mark.parametrize("value", [None, [], 5, "x", {}, {"format": "datum.record/2"}])
+@pytest.mark.parametrize("value", [None, [], 5, "x", {}, {"format": "datum.record/1"}])
 def test_what_is_no_record_is_refused(scene: Scene, value: Any) -> None:
     """By its format, before anything else."""
     found = refused(scene, value)
     assert found["code"] == "bad-record"
-    assert "datum.record/1" in found["detail"]
+    assert "datum.record/2" in found["detail"]
 
 
 def test_a_file_that_is_no_json_or_not_there_is_refused(scene: Scene) -> None:
@@ -251,12 +255,13 @@ def test_fields_that_cannot_be_seen_or_do_not_apply_are_kept(scene: Scene, recor
     """They come back as what they were."""
     changed = copy.deepcopy(record)
     fields = changed["observations"]["file:/etc/a"]["present"]
+    changed["observations"]["file:/etc/a"] |= {"holds": ["/etc/a/x", "/etc/a/y"], "mounts": ["/etc/a/y"]}
     fields["mode"] = {"$not_applicable": "no-modes"}
     fields["content"] = {"$unobservable": {"cause": "denied", "detail": "No.", "scope": "resource", "discounted": True}}
     ports = make_ports()
-    planned = replay_plan(changed, tree_of(scene), ports.providers, ports.versions)
+    planned = replay_plan(changed, tree_of(scene), ports)
     assert not [action for action in planned.plan.actions if str(action.resource) == "file:/etc/a"]
-    again = record_plan(planned, _pointer(scene), ports.versions)
+    again = record_plan(planned, _pointer(scene), ports)
     assert again["observations"] == changed["observations"]
 
 
@@ -269,4 +274,4 @@ def _pointer(scene: Scene) -> Any:
 def test_refusals_are_usage_errors(scene: Scene) -> None:
     """Nobody else is to blame."""
     with pytest.raises(UsageError):
-        replay_plan({}, tree_of(scene), {}, {})
+        replay_plan({}, tree_of(scene), make_ports())

@@ -224,7 +224,7 @@ def test_a_folder_that_is_not_there_has_no_reports(tmp_path: Path) -> None:
 
 def test_report_is_json(tmp_path: Path) -> None:
     """As any tool reads it."""
-    assert json.loads(write(tmp_path, at(0)).read_text())["schema_version"] == 1
+    assert json.loads(write(tmp_path, at(0)).read_text())["schema_version"] == 2
 
 
 def test_what_is_no_file_is_no_report(tmp_path: Path) -> None:

@@ -5,20 +5,24 @@ from pathlib import Path
 import pytest
 from attrs import evolve
 
+from datum.agent.desired import Wanted
 from datum.agent.settings import Options, Settings, read_settings
 from datum.agent.story import PointerStore
-from datum.agent.wiring import lasting_store, load_pointer, open_hosts, opener
+from datum.agent.wiring import lasting_store, load_pointer, open_hosts, opener, shared_directories
 from datum.errors import SettingsError, StateError, UsageError
 from datum.model.content import Content
+from datum.model.graph import Target
+from datum.model.observation import Machine
 from datum.model.pointer import Pointer, TrailEntry
 from datum.provider.host import FileWrite, HostError
 from datum.repository.mirror import Mirror
 from datum.state.pointer_file import read_pointer, write_pointer
 from datum.testing.trees import MemoryTree
-from tests.unit.fakes import HOST, revision
+from tests.unit.fakes import HOST, declare, graph_of, manifest, revision, rid
 
 DATA = b"from the repository\n"
 TREE = MemoryTree({"files/a": DATA})
+WANTED = Wanted(manifest(), graph_of(), TREE, Machine())
 FLEET = "0c0f7a52-6c6e-4b0e-9f0e-3b2f6f1d2a11"
 ENFORCED = Pointer(FLEET, HOST, enrolled=revision(1), accepted=revision(1), trail=(TrailEntry(revision(1), HOST),))
 
@@ -33,8 +37,8 @@ def settings(tmp_path: Path) -> Settings:
 
 def test_content_of_the_repository_is_opened_through_the_tree(settings: Settings) -> None:
     """Written below the root; what is not in the tree is the host's error for that one resource."""
-    with open_hosts(settings) as hosts, hosts.reader(TREE) as reader:
-        hosts.writer(TREE).write_file("/etc/a", FileWrite(Content.from_bytes(DATA)))
+    with open_hosts(settings) as hosts, hosts.reader(WANTED) as reader:
+        hosts.writer(WANTED).write_file("/etc/a", FileWrite(Content.from_bytes(DATA)))
         assert reader.read_file("/etc/a", limit=100) == DATA
         assert hosts.machine() is not None
     opened = opener(TREE)
@@ -45,11 +49,22 @@ def test_content_of_the_repository_is_opened_through_the_tree(settings: Settings
     assert caught.value.diagnostics[0].code == "content-unreachable"
 
 
+def test_directories_that_a_group_may_write_are_those_that_a_resource_declares() -> None:
+    """By the group's name; others may not be (design 4.7)."""
+    graph = graph_of(declare("leaf:/srv/a"), declare("leaf:/srv/b"))
+    node = graph.nodes[rid("leaf:/srv/a")]
+    shared = evolve(
+        node, targets=(Target("path", "/srv/a", shared_with="www-data"), Target("port", "80", shared_with="x"))
+    )
+    nodes = {**graph.nodes, rid("leaf:/srv/a"): shared}
+    assert shared_directories(evolve(graph, nodes=nodes)) == {"/srv/a": "www-data"}
+
+
 def test_writer_needs_no_reader_before_it(settings: Settings) -> None:
     """And what it opened is closed in the end."""
     before = len(list(Path("/proc/self/fd").iterdir()))
     with open_hosts(settings) as hosts:
-        hosts.writer(TREE).write_file("/etc/a", FileWrite(Content.from_bytes(DATA)))
+        hosts.writer(WANTED).write_file("/etc/a", FileWrite(Content.from_bytes(DATA)))
     assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
@@ -60,13 +75,13 @@ def test_own_places_are_protected(settings: Settings) -> None:
     with open_hosts(settings) as hosts:
         for path in ("/var/lib/datum/pointer.json", "/etc/datum/agent.yaml"):
             with pytest.raises(HostError):
-                hosts.writer(TREE).write_file(path, FileWrite(Content.from_bytes(DATA)))
+                hosts.writer(WANTED).write_file(path, FileWrite(Content.from_bytes(DATA)))
 
 
 def test_root_that_is_gone_is_a_usage_error(settings: Settings) -> None:
     """It was there when the settings were read."""
     Path(settings.root).rename(f"{settings.root}.away")
-    with pytest.raises(UsageError), open_hosts(settings) as hosts, hosts.reader(TREE):
+    with pytest.raises(UsageError), open_hosts(settings) as hosts, hosts.reader(WANTED):
         raise AssertionError("opened")
 
 

@@ -44,7 +44,7 @@ def test_json_of_each_command_on_a_host(scene: Scene, words: list[str]) -> None:
     """Versioned, on stdout, alone."""
     ran = scene.run(*words, "--json")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.json["schema_version"] == 1
+    assert ran.json["schema_version"] == (2 if words[0] in {"plan", "report"} else 1)
     assert scene.run(*words).code == 0
 
 
@@ -75,7 +75,7 @@ def test_json_of_init_and_apply(tmp_path: Path) -> None:
     again = made.init()
     assert "was enrolled already" in again.out
     applied = made.run("apply", "--json")
-    assert (applied.json["schema_version"], applied.json["outcome"]) == (1, "converged")
+    assert (applied.json["schema_version"], applied.json["outcome"]) == (2, "converged")
     ran = made.run("apply")
     assert "nothing to do, 1 in sync" in ran.out
     assert "was enrolled already" not in ran.out
@@ -132,7 +132,7 @@ def test_another_plan_than_the_expected_is_not_applied(scene: Scene) -> None:
     assert scene.host() == before
 
 
-NAMES: Final = ("apply", "graph", "init", "orphans", "plan", "render", "report", "status", "validate", "why")
+NAMES: Final = ("adopt", "apply", "graph", "init", "orphans", "plan", "render", "report", "status", "validate", "why")
 
 
 def test_commands_of_this_version() -> None:

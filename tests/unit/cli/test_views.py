@@ -15,8 +15,9 @@ from datum.agent.authoring import Why
 from datum.agent.commands import Applied, PlanMade, Status
 from datum.agent.settings import Settings
 from datum.cli.views import graphs, manifests, passes, planning, problems, reports, standing
+from datum.cli.views.changes import plural, short
 from datum.cli.views.paper import Paper
-from datum.cli.views.resources import count_operations, count_words, plural, short, write_orphans, write_resource
+from datum.cli.views.resources import count_operations, count_words, write_orphans, write_resource
 from datum.diagnostics import Diagnostic, Severity, SourceLocation
 from datum.errors import UsageError
 from datum.model.content import Content
@@ -284,7 +285,7 @@ def test_plan_of_something(capsys: Captured) -> None:
         "  ~ update  file:/etc/i  impossible  hosts/web1.yaml:4:3",
         "      There is no directory.",
         "  ? none    file:/etc/s  skipped  hosts/web1.yaml:5:3",
-        "      it requires file:/etc/i",
+        "      It requires file:/etc/i.",
         "Plan: 1 to update, 1 impossible, 1 skipped, 1 in sync.",
         "plan id sha256:1",
     ]

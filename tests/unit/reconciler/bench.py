@@ -16,7 +16,8 @@ from datum.planner.orphans import find_orphans
 from datum.planner.plan import plan_pass
 from datum.provider.contract import AnyProvider
 from datum.provider.host import HostWriter
-from datum.reconciler.reconcile import Means, reconcile
+from datum.reconciler.means import Means
+from datum.reconciler.reconcile import reconcile
 from datum.testing.host import FakeHost
 from datum_providers.file.desired import DesiredFile
 from datum_providers.file.doing import apply_file
@@ -111,6 +112,7 @@ class Bench:
             "observe": turn.observe,
             "replan": turn.replan,
             "writer": self.host.writer,
+            "staging": self.host.staging,
             "deadline": no_deadline,
             "monotonic": Ticks(),
         }

@@ -11,6 +11,7 @@ from datum.model.observation import Absent, Present
 from datum.model.result import Outcome
 from datum.observer.observe import observe_one
 from datum.provider.host import HostError
+from datum_providers.check.provider import CheckProvider
 from datum_providers.file.provider import FileProvider
 from tests.unit.fakes import declare
 from tests.unit.reconciler.bench import Batch, Bench
@@ -42,6 +43,8 @@ def _troubles(errors: st.SearchStrategy[BaseException | int], methods: tuple[str
         st.booleans(),
     )
 
+
+STAGING = ("stage_write_file", "stage_set_attributes", "judge", "commit", "discard")
 
 # The engine itself asks for packages: a host raises nothing but its own errors there.
 troubles = _troubles(
@@ -122,3 +125,74 @@ def test_every_action_has_one_result_that_the_host_bears_out(
         }
     assert bench.text("/etc/untouched") == "mine\n"
     assert bench.text("/etc/d") == "d\n"
+
+
+MEMBERS = ("/etc/a", "/etc/b", "/etc/c")
+
+
+def judged_bench(*, is_good: bool) -> Bench:
+    """Return a set of three that a check judges: made, rewritten, chmodded; what requires it, and what does not."""
+    guards = [f"file:{path}" for path in MEMBERS]
+    bench = Bench(
+        (
+            declare("check:set", run=["/bin/check", *MEMBERS], guards=guards),
+            declare("file:/etc/a", content="a\n"),
+            declare("file:/etc/b", content="b\n"),
+            declare("file:/etc/c", content="c\n", mode="0600"),
+            declare("file:/etc/e", content="e\n", requires=["file:/etc/b"]),
+            declare("file:/etc/f", content="f\n"),
+        ),
+        providers={"file": FileProvider(), "check": CheckProvider()},
+    )
+    bench.host.add_file("/etc/b", b"old\n")
+    bench.host.add_file("/etc/c", b"c\n", mode="0644")
+    bench.host.world.checks["/bin/check"] = lambda _argv, _data: "" if is_good else "No."
+    return bench
+
+
+judged_troubles = _troubles(
+    st.sampled_from([errno.EIO, errno.ENOSPC, errno.EROFS]) | st.builds(HostError, st.just("It will not.")),
+    ("*", "examine", "write_file", "set_attributes", *STAGING),
+) | _troubles(st.builds(RuntimeError, st.just("a bug")), ("examine", "stage_write_file", "stage_set_attributes"))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(judged_troubles, max_size=3), st.booleans(), st.none() | st.integers(0, 6))
+def test_a_judged_set_is_in_place_as_a_whole_or_was_never_begun(
+    trouble: list[Trouble], is_good: bool, stop_after: int | None
+) -> None:
+    """Whatever goes wrong before the commit leaves the host as it was; nothing is applied that was not judged."""
+    bench = judged_bench(is_good=is_good)
+    planned = bench.plan()
+    before = {path: bench.host.files.get(path) for path in MEMBERS}
+    for one in trouble:
+        bench.host.fail(
+            one.error, method=one.method, subject=one.subject, skip=one.skip, times=one.times, after=one.after
+        )
+    begun: list[int] = []
+    bench.host.calls.clear()
+    results = bench.run(
+        planned,
+        progress=lambda number, _action: begun.append(number),
+        is_stopping=lambda: stop_after is not None and len(begun) >= stop_after,
+    )
+    assert [result.action for result in results] == list(planned.plan.actions)
+    called = [method for method, _ in bench.host.calls]
+    bench.host.heal()
+    members = [result for result in results if result.action.resource.name in MEMBERS]
+    if "commit" not in called:
+        assert {path: bench.host.files.get(path) for path in MEMBERS} == before
+        assert not any(result.outcome.is_settled for result in members)
+    if not is_good:
+        assert "commit" not in called
+    if any(result.outcome is Outcome.SKIPPED for result in members):
+        assert "commit" not in called
+    for result in results:
+        node = planned.given.graph.nodes[result.action.resource]
+        found = observe_one(result.action.resource, node, bench.look())
+        if result.outcome.is_settled:
+            assert isinstance(found, Present)
+            assert bench.providers["file"].plan(node.desired, found) is None
+    for result in members:
+        assert bool(result.passed) is ("commit" in called)
+        assert (result.refused_by is None) or not is_good or "judge" in called

@@ -9,7 +9,7 @@ import pytest
 
 from datum.errors import ExitCode, ProviderContractError, ProviderError
 from datum.provider.contract import FieldClass, Provider
-from datum.registry.discover import GROUP, load_providers, verify_provider
+from datum.registry.discover import GROUP, find_providers, verify_provider
 from tests.unit.fakes import PROVIDERS, Fake, Leaf, Package, raising
 
 MODULE = "tests.unit.fakes"
@@ -42,25 +42,50 @@ def refusal(caught: pytest.ExceptionInfo[ProviderError], code: str) -> str:
 
 
 def test_every_type_is_found_by_its_name(offer: Callable[..., EntryPoint]) -> None:
-    found = load_providers([offer("user", f"{MODULE}:User"), offer("leaf", f"{MODULE}:Leaf", "some-dist")])
+    found = find_providers([offer("user", f"{MODULE}:User"), offer("leaf", f"{MODULE}:Leaf", "some-dist")])
     assert list(found) == ["leaf", "user"]
+    assert len(found) == 2
     assert isinstance(found["leaf"], Leaf)
 
 
+def test_a_type_is_loaded_once_and_only_when_it_is_asked_for(offer: Callable[..., EntryPoint]) -> None:
+    found = find_providers([offer("leaf", f"{MODULE}:Leaf"), offer("odd", "tests.unit.nowhere:Odd")])
+    assert found["leaf"] is found["leaf"]
+    assert found.get("leaf") is found["leaf"]
+
+
+def test_a_broken_type_that_nobody_asks_for_is_known_by_its_name(offer: Callable[..., EntryPoint]) -> None:
+    found = find_providers([offer("leaf", f"{MODULE}:Leaf"), offer("broken", "tests.unit.nowhere:Odd")])
+    assert list(found) == ["broken", "leaf"]
+    assert "broken" in found
+    assert "nothing" not in found
+    assert found.get("nothing") is None
+    with pytest.raises(KeyError):
+        found["nothing"]
+
+
+def test_a_broken_type_is_refused_each_time_it_is_asked_for(offer: Callable[..., EntryPoint]) -> None:
+    found = find_providers([offer("broken", "tests.unit.nowhere:Odd")])
+    for _ in range(2):
+        with pytest.raises(ProviderError) as caught:
+            found["broken"]
+        refusal(caught, "provider-not-loadable")
+
+
 def test_the_types_of_the_installed_distributions_are_found() -> None:
-    found = load_providers()
+    found = find_providers()
     assert found["file"].type_name == "file"
 
 
 def test_no_type_is_no_error() -> None:
-    assert load_providers([]) == {}
+    assert find_providers([]) == {}
 
 
 def test_a_type_that_two_distributions_offer_is_refused_naming_both(offer: Callable[..., EntryPoint]) -> None:
     points = [offer("leaf", f"{MODULE}:Leaf", "one-dist"), offer("leaf", f"{MODULE}:Leaf", "other-dist")]
     for both in (points, points[::-1]):
         with pytest.raises(ProviderError) as caught:
-            load_providers(both)
+            find_providers(both)
         detail = refusal(caught, "duplicate-provider")
         assert "'leaf'" in detail
         assert "one-dist" in detail
@@ -69,7 +94,7 @@ def test_a_type_that_two_distributions_offer_is_refused_naming_both(offer: Calla
 
 def test_a_type_that_one_distribution_offers_twice_is_refused(offer: Callable[..., EntryPoint]) -> None:
     with pytest.raises(ProviderError) as caught:
-        load_providers([offer("leaf", f"{MODULE}:Leaf", "one"), offer("leaf", f"{MODULE}:Folder", "one")])
+        find_providers([offer("leaf", f"{MODULE}:Leaf", "one"), offer("leaf", f"{MODULE}:Folder", "one")])
     detail = refusal(caught, "duplicate-provider")
     assert f"{MODULE}:Leaf" in detail
     assert f"{MODULE}:Folder" in detail
@@ -77,7 +102,7 @@ def test_a_type_that_one_distribution_offers_twice_is_refused(offer: Callable[..
 
 def test_one_entry_point_that_is_found_twice_is_one(offer: Callable[..., EntryPoint]) -> None:
     point = offer("leaf", f"{MODULE}:Leaf", "one")
-    assert list(load_providers([point, offer("leaf", f"{MODULE}:Leaf", "one"), point])) == ["leaf"]
+    assert list(find_providers([point, offer("leaf", f"{MODULE}:Leaf", "one"), point])) == ["leaf"]
 
 
 @pytest.mark.parametrize(
@@ -90,7 +115,7 @@ def test_what_cannot_be_loaded_is_refused_naming_it(
     offer: Callable[..., EntryPoint], value: str, distribution: str
 ) -> None:
     with pytest.raises(ProviderError) as caught:
-        load_providers([offer("leaf", value, distribution)])
+        find_providers([offer("leaf", value, distribution)])["leaf"]
     detail = refusal(caught, "provider-not-loadable")
     assert "'leaf'" in detail
     assert value in detail
@@ -99,7 +124,7 @@ def test_what_cannot_be_loaded_is_refused_naming_it(
 
 def test_what_breaks_the_contract_is_refused_while_loading(offer: Callable[..., EntryPoint]) -> None:
     with pytest.raises(ProviderContractError) as caught:
-        load_providers([offer("other", f"{MODULE}:Leaf", "some-dist")])
+        find_providers([offer("other", f"{MODULE}:Leaf", "some-dist")])["other"]
     assert "some-dist" in refusal(caught, "provider-breach")
 
 
@@ -219,6 +244,13 @@ def test_every_field_has_a_class() -> None:
 def test_a_type_that_offers_half_of_a_transaction_is_refused(missing: str) -> None:
     members = {name: getattr(Package, name) for name in ("stage", "commit", "transaction") if name != missing}
     assert missing in breach("fake", fake(**members))
+
+
+@pytest.mark.parametrize("only", ["guards", "check"])
+def test_a_type_that_offers_half_of_a_check_is_refused(only: str) -> None:
+    detail = breach("fake", fake(**{only: Fake.parse}))
+    assert "it offers checks and lacks " in detail
+    assert ({"guards", "check"} - {only}).pop() in detail
 
 
 def test_the_fakes_are_providers() -> None:

@@ -9,7 +9,9 @@ import jsonschema
 from hypothesis import strategies as st
 
 import datum.report
+from datum.model.check import Check
 from datum.model.json import digest
+from datum.model.manifest import LimitClass
 from datum.model.plan import (
     Action,
     Change,
@@ -22,7 +24,15 @@ from datum.model.plan import (
     Verdict,
     VerdictKind,
 )
-from datum.model.report import ChangeReport, LeftOver, PassReport, ResourceReport, SourceReport
+from datum.model.report import (
+    ChangeReport,
+    CheckOutcome,
+    CheckReport,
+    LeftOver,
+    PassReport,
+    ResourceReport,
+    SourceReport,
+)
 from datum.model.result import ActionResult, FailureCause, Outcome, PassOutcome
 from datum.model.revision import SourceStatus
 from datum.testing import strategies as some
@@ -50,6 +60,8 @@ verdicts = st.builds(
     st.none() | some.locations,
 )
 
+checks = st.builds(Check, some.resource_ids, st.just(("true",)), st.just(5.0))
+
 orphans = st.builds(
     Orphan,
     some.resource_ids,
@@ -70,6 +82,7 @@ plans = st.builds(
     _actions,
     st.dictionaries(some.resource_ids, verdicts, max_size=4),
     st.lists(orphans, max_size=3).map(tuple),
+    st.dictionaries(st.sampled_from(["", "check/check:a"]), st.lists(checks, min_size=1, max_size=2).map(tuple)),
     _DIGESTS,
 )
 
@@ -87,11 +100,20 @@ resources = st.builds(
     st.lists(changes, max_size=2).map(tuple),
     st.lists(st.sampled_from(["data_loss", "access_loss", "outage"]), max_size=2).map(tuple),
     st.none() | some.resource_ids,
-    st.none() | st.builds(Hold, st.sampled_from(HoldReason), _TEXT, _TEXT),
+    st.none() | st.builds(Hold, st.sampled_from(HoldReason), _TEXT, _TEXT, st.none() | st.sampled_from(LimitClass)),
     _TEXT,
     st.lists(some.diagnostics, max_size=2).map(tuple),
     st.lists(_TEXT, max_size=2).map(tuple),
     st.floats(0, 1e6),
+    st.lists(_TEXT, max_size=2).map(tuple),
+    st.none() | some.resource_ids,
+)
+
+check_reports = st.builds(
+    CheckReport,
+    some.resource_ids,
+    st.none() | st.sampled_from(CheckOutcome),
+    st.lists(some.resource_ids, max_size=2).map(tuple),
 )
 
 sources = st.builds(
@@ -133,6 +155,7 @@ reports = st.builds(
     st.dictionaries(_TEXT, st.floats(0, 1e6), max_size=2),
     st.integers(0, 5),
     st.booleans(),
+    st.lists(check_reports, max_size=2).map(tuple),
 )
 
 

@@ -45,7 +45,7 @@ def test_schemas_refuse_what_is_no_report_or_plan() -> None:
         assert isinstance(value, dict)
         assert schema.is_valid(value)
         assert not schema.is_valid({**value, "extra": 1})
-        assert not schema.is_valid({**value, "schema_version": 2})
+        assert not schema.is_valid({**value, "schema_version": 3})
         assert not schema.is_valid({**value, "counts": {"fine": 1}})
         for name in value:
             assert not schema.is_valid({key: item for key, item in value.items() if key != name}), name

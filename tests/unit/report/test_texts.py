@@ -10,7 +10,7 @@ from datum.errors import FleetError
 from datum.model.content import blob_id
 from datum.model.graph import Node, ResourceGraph
 from datum.model.provenance import FieldOrigin, Say
-from datum.report.texts import TEXT_LIMIT, as_text, illustrate
+from datum.report.texts import DIFF_LIMIT, TEXT_LIMIT, as_text, illustrate
 from datum.testing.trees import MemoryTree
 from tests.unit.fakes import declare
 from tests.unit.report.samples import action, change, plan
@@ -52,6 +52,21 @@ def test_everything_else_stays_as_it_is(others: dict[str, object]) -> None:
     shown = illustrate(plan(action("file:/a", *_update(before, extra))), TREE, NO_GRAPH).actions[0].changes
     assert shown[0].after_text == before.after_text
     assert shown[1].after_text == DATA.decode()
+
+
+def test_what_is_new_in_a_folder_is_named_and_not_read() -> None:
+    """Ten thousand new files are no diff."""
+    new = change("./a", None, "blob:x 0644", after_blob=blob_id(DATA))
+    old = change("./b", "blob:y 0644", "blob:x 0644", after_blob=blob_id(DATA))
+    shown = illustrate(plan(action("tree:/a", *_update(new, old))), TREE, NO_GRAPH).actions[0].changes
+    assert [one.after_text for one in shown] == [None, DATA.decode()]
+
+
+def test_of_many_changes_the_first_are_read() -> None:
+    many = [change(f"./{index:03}", "a", "b", after_blob=blob_id(DATA)) for index in range(DIFF_LIMIT + 5)]
+    shown = illustrate(plan(action("tree:/a", *_update(*many))), TREE, NO_GRAPH).actions[0].changes
+    assert [one.name for one in shown] == [one.name for one in many]
+    assert [one.after_text is not None for one in shown] == [True] * DIFF_LIMIT + [False] * 5
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,71 @@
+"""By what the reconciler works: everything with an effect is handed to it. Protocols and values only."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol, TypeAlias
+
+from attrs import field, frozen
+
+from datum.model.check import Check
+from datum.model.graph import Node
+from datum.model.identity import ResourceId
+from datum.model.observation import Observation
+from datum.model.plan import Action, Replan
+from datum.provider.contract import AnyProvider
+from datum.provider.host import HostWriter
+
+Answer: TypeAlias = Callable[[Action, Observation, frozenset[ResourceId]], Replan]
+"""The planner's word on one action and what is there now, when these resources are staged and not yet in place."""
+
+
+class RecordingWriter(HostWriter, Protocol):
+    """A writer for one action that keeps the remarks made through it; what `Means.writer` returns."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """The remarks so far."""
+        ...
+
+
+class Staging(RecordingWriter, Protocol):
+    """A writer that prepares candidates and changes nothing before `commit`; what `Means.staging` returns."""
+
+    def judge(self, checks: Sequence[Check]) -> None:
+        """Show all candidates to every check.
+
+        Raises:
+            HostError: `check-failed` or `check-not-run`, with the resource of the check as `check`; the host
+                is as before.
+        """
+        ...
+
+    def commit(self) -> None:
+        """Put all candidates in place, back to back.
+
+        Raises:
+            HostError: not all of them are in place.
+        """
+        ...
+
+    def discard(self) -> None:
+        """Remove every candidate that is not in place."""
+        ...
+
+
+@frozen
+class Means:
+    """By what the reconciler works; everything with an effect is in here."""
+
+    providers: Mapping[str, AnyProvider]
+    # The declaration behind an action: of the target, or of an older revision for an orphan.
+    node_of: Callable[[Action], Node]
+    observe: Callable[[Action], Observation]
+    replan: Answer
+    writer: Callable[[], RecordingWriter]
+    # One for each transaction that checks judge.
+    staging: Callable[[], Staging]
+    deadline: Callable[[float], AbstractContextManager[None, None]]
+    # Seconds on a monotonic clock.
+    monotonic: Callable[[], float]
+    is_stopping: Callable[[], bool] = field(default=lambda: False)
+    progress: Callable[[int, Action], None] = field(default=lambda _number, _action: None)

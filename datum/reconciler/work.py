@@ -1,0 +1,237 @@
+"""One action at its turn: looked at again, done by its provider, looked at once more (design 1.4).
+
+A provider is untrusted code: whatever it raises stays its own, and its word counts for nothing. Effects: through the
+writers and observers of `Means`.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from attrs import evolve, frozen
+
+from datum.diagnostics import Diagnostic, Severity
+from datum.model.graph import Node
+from datum.model.identity import ResourceId
+from datum.model.manifest import Hazard
+from datum.model.observation import Absent, Cause, Observation, Present, Unobservable
+from datum.model.plan import Action, Change, Hold, Operation, Plan, Step, VerdictKind
+from datum.model.result import ActionResult, FailureCause, Outcome, Verification
+from datum.provider.host import HostError
+from datum.reconciler.means import Means
+
+NAMED: Final = 10
+"""Names that one sentence holds."""
+
+
+@frozen
+class Failure:
+    """What kept something from being done."""
+
+    cause: FailureCause
+    found: Diagnostic
+    # The check that refused it.
+    refused_by: ResourceId | None = None
+
+    def of(self, action: Action) -> "Failure":
+        """Return it as the failure of one action of several."""
+        return evolve(self, found=evolve(self.found, resource=str(action.resource), location=action.location))
+
+
+@frozen
+class Ready:
+    """An action whose turn has come and that is to be done."""
+
+    action: Action
+    step: Step
+    node: Node
+    begun: float
+    differs: bool
+
+
+class Work:
+    """The results so far, and whom they keep from being done."""
+
+    def __init__(self, plan: Plan, means: Means) -> None:
+        """Begin; what the plan gives no action and is not in sync counts as broken already."""
+        self.means = means
+        self.results: list[ActionResult] = []
+        # Resources that keep what requires them from being done, and which of them was the first to.
+        self.broken: dict[ResourceId, ResourceId] = {
+            origin: verdict.blocked_by or origin
+            for origin, verdict in plan.verdicts.items()
+            if verdict.kind is not VerdictKind.IN_SYNC
+        }
+
+    def leave(self, action: Action) -> ActionResult:
+        """Return the result of an action that a signal kept from being begun."""
+        found = Diagnostic(
+            code="interrupted",
+            summary="A signal ended the pass before this action.",
+            detail=f"{action.resource} was not touched.",
+            hint="the next pass plans it anew",
+            resource=str(action.resource),
+            location=action.location,
+        )
+        return ActionResult(action, Outcome.SKIPPED, diagnostics=(found,))
+
+    def prepare(self, action: Action, staged: frozenset[ResourceId] = frozenset()) -> Ready | ActionResult:
+        """Look at one resource again and ask the planner; return what is to be done, or what became of it already.
+
+        Args:
+            action: whose turn has come.
+            staged: resources whose candidates are prepared and not yet in place.
+        """
+        begun = self.means.monotonic()
+        if action.hold is not None:
+            return self.held(action, action.hold)
+        blocker = min((self.broken[origin] for origin in action.requires if origin in self.broken), default=None)
+        if blocker is not None:
+            return ActionResult(action, Outcome.SKIPPED, blocked_by=blocker)
+        observation = self.means.observe(action)
+        answer = self.means.replan(action, observation, staged)
+        if answer.hold is not None:
+            cause = FailureCause.BREACH if answer.is_breach else _cause_of(observation)
+            held = self.held(action, answer.hold)
+            return evolve(held, cause=cause, duration=self.means.monotonic() - begun)
+        if answer.step is None:
+            return ActionResult(
+                action, Outcome.ALREADY, Verification(converged=True), duration=self.means.monotonic() - begun
+            )
+        return Ready(action, answer.step, self.means.node_of(action), begun, answer.differs)
+
+    def held(self, action: Action, hold: Hold) -> ActionResult:
+        """Return the result of an action that is planned and not done."""
+        found = Diagnostic(
+            code=f"held-{hold.reason.value.replace('_', '-')}",
+            summary="An action is held.",
+            detail=hold.detail,
+            hint=hold.release,
+            resource=str(action.resource),
+            location=action.location,
+        )
+        return ActionResult(action, Outcome.HELD, diagnostics=(found,))
+
+    def guard(self, action: Action, call: Callable[[], None], seconds: float) -> Failure | None:
+        """Call into the provider of an action; return what went wrong."""
+        try:
+            return self.attempt(action, call, seconds)
+        except Exception as error:  # noqa: BLE001  # a provider is untrusted code: whatever it raises stays its own
+            found = Diagnostic(
+                code="provider-breach",
+                summary="A provider broke its contract.",
+                detail=f"The provider '{action.resource.type}' raised {error!r} while applying. This is a bug in it.",
+                resource=str(action.resource),
+                location=action.location,
+            )
+            return Failure(FailureCause.BREACH, found)
+
+    def attempt(self, action: Action, call: Callable[[], None], seconds: float) -> Failure | None:
+        """Do something on the host for an action; return what the host refused."""
+        try:
+            with self.means.deadline(seconds):
+                call()
+        except HostError as error:
+            found = Diagnostic(
+                code=error.diagnostics[0].code,
+                summary=error.diagnostics[0].summary,
+                detail=error.detail,
+                hint=error.diagnostics[0].hint,
+                resource=str(action.resource),
+                location=action.location,
+            )
+            refused_by = getattr(error, "check", None)
+            return Failure(error.failure, found, refused_by if isinstance(refused_by, ResourceId) else None)
+        return None
+
+    def verify(self, ready: Ready, failure: Failure | None, remarks: tuple[str, ...]) -> ActionResult:
+        """Observe again; only an empty second plan makes an action `applied`."""
+        observation = self.means.observe(ready.action)
+        remaining, words = self._remaining(ready, observation)
+        duration = self.means.monotonic() - ready.begun
+        verification = Verification(converged=words is None, remaining=remaining)
+        if failure is not None:
+            outcome = Outcome.BUSY if failure.cause is FailureCause.BUSY else Outcome.FAILED
+            return ActionResult(
+                ready.action,
+                outcome,
+                verification,
+                diagnostics=(failure.found,),
+                cause=failure.cause,
+                duration=duration,
+                remarks=remarks,
+                replanned=ready.differs,
+                refused_by=failure.refused_by,
+            )
+        diagnostics: tuple[Diagnostic, ...] = ()
+        if words is not None:
+            diagnostics = (
+                Diagnostic(
+                    code="unverified",
+                    summary="The action ended, and the host is not as it should be.",
+                    detail=words,
+                    resource=str(ready.action.resource),
+                    location=ready.action.location,
+                ),
+            )
+        return ActionResult(
+            ready.action,
+            Outcome.APPLIED if words is None else Outcome.UNVERIFIED,
+            verification,
+            diagnostics=diagnostics,
+            cause=_cause_of(observation),
+            duration=duration,
+            remarks=remarks,
+            replanned=ready.differs,
+        )
+
+    def _remaining(self, ready: Ready, observation: Observation) -> tuple[tuple[Change, ...], str | None]:
+        """Return what a second plan would change, and the words for it; None when nothing is left."""
+        if isinstance(observation, Unobservable):
+            return (), f"It cannot be looked at any more: {observation.detail}"
+        if ready.action.orphan_of is not None:
+            if isinstance(observation, Absent):
+                return (), None
+            return ready.step.changes, "It is still there."
+        again = self.means.replan(_unbounded(ready.action), observation, frozenset())
+        if again.step is None and again.hold is None:
+            return (), None
+        there = "present" if isinstance(observation, Present) else "absent"
+        if again.step is None:
+            return (), f"Observed again it is {there}. {again.hold.detail if again.hold else ''}"
+        what = some(change.name for change in again.step.changes)
+        return again.step.changes, f"Observed again it is {there}, and a second plan would still change {what}."
+
+    def finish(self, result: ActionResult) -> None:
+        """Take the result of the next action in the order of the plan."""
+        self.results.append(result)
+        if result.outcome.spreads:
+            self.broken[result.action.resource] = result.blocked_by or result.action.resource
+
+
+def some(names: Iterable[object]) -> str:
+    """Return the first few of many names as one text, and how many more there are."""
+    texts = [str(name) for name in names]
+    more = f" and {len(texts) - NAMED} more" if len(texts) > NAMED else ""
+    return f"{', '.join(texts[:NAMED])}{more}"
+
+
+def _cause_of(observation: Observation) -> FailureCause | None:
+    """Return why an action came to nothing, where that is because its resource could not be looked at."""
+    if not isinstance(observation, Unobservable):
+        return None
+    return FailureCause.BREACH if observation.cause is Cause.BREACH else FailureCause.UNOBSERVABLE
+
+
+def _unbounded(action: Action) -> Action:
+    """Return the action as one that may become any step: what is left is to be told, not held."""
+    if action.operation is Operation.DELETE:
+        return action
+    return evolve(action, operation=Operation.REPLACE, hazards=frozenset(Hazard))
+
+
+def by_verification(result: ActionResult) -> ActionResult:
+    """Return the result that an action's own verification gives, whatever became of the commit (design 1.7)."""
+    if result.verification is None or not result.verification.converged:
+        return result
+    noted = tuple(evolve(found, severity=Severity.WARNING) for found in result.diagnostics)
+    return evolve(result, outcome=Outcome.APPLIED, diagnostics=noted)
