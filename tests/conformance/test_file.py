@@ -6,10 +6,10 @@ from datum.model.observation import Unobservable
 from datum.provider.contract import AnyProvider
 from datum.testing.conformance import ConformanceCase, ProviderConformance
 from datum_providers.file.provider import FileProvider
-from tests.providers.file.cases import FileCase, read_cases
+from tests.providers.cases import PathCase, read_cases
 
 
-def _conformance(case: FileCase) -> ConformanceCase:
+def _conformance(case: PathCase) -> ConformanceCase:
     return ConformanceCase(
         case.title,
         case.name,
@@ -17,7 +17,7 @@ def _conformance(case: FileCase) -> ConformanceCase:
         case.operation,
         case.arrange,
         converges="fails" not in case.data,
-        can_delete=case.title not in {"directory-in-the-way", "mounted-on", "immutable"},
+        can_delete=case.is_deletable,
     )
 
 
@@ -25,7 +25,9 @@ class TestFile(ProviderConformance):
     provider_class: ClassVar[type[AnyProvider]] = FileProvider
     cases: ClassVar[tuple[ConformanceCase, ...]] = tuple(
         _conformance(case)
-        for case in read_cases()
-        # Faults are injected by the suite itself.
-        if not isinstance(case.observation, Unobservable) and "faults" not in case.data.get("host", {})
+        for case in read_cases("file")
+        # Faults are injected by the suite itself, and it declares one resource at a time.
+        if not isinstance(case.observation, Unobservable)
+        and "faults" not in case.data.get("host", {})
+        and "declared" not in case.data
     )

@@ -1,29 +1,20 @@
 """What a declaration of a file means, in normal form. Pure."""
 
-import posixpath
-import re
-from collections.abc import Mapping
+import base64
+import binascii
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from datum.model.content import Content
 from datum.model.manifest import AttributeValue
 from datum.provider.contract import DesiredError
-from datum.provider.paths import normal_path
-
-CONTENT_FIELDS: Final = ("content", "source", "template")
-"""At most one of them is declared."""
-
-RESIDUE_SUFFIX: Final = ".datum.dpkg-tmp"
-"""Names of files that are being written (design 4.7)."""
+from datum_providers.shared.accounts import Owners
+from datum_providers.shared.modes import parse_mode
+from datum_providers.shared.names import normal_name as normal_path_name
 
 _PLACEHOLDER: Final = "{path}"
-_MODE: Final = re.compile(r"[0-7]{3,4}")
-# What getpwnam can be asked for: no separator of passwd(5), nothing a shell or chown(1) would take for another thing.
-_ACCOUNT: Final = re.compile(r"[^\s\x00-\x1f\x7f:/\-][^\s\x00-\x1f\x7f:/]*")
-# The greatest uid_t means "no change" to chown(2).
-_LAST_ID: Final = 2**32 - 2
 
 
 @frozen
@@ -34,21 +25,31 @@ class DesiredFile:
     content: Content | None = None
     # Four octal digits.
     mode: str | None = None
-    # Name of an account, or the decimal digits of an id without leading zeros.
+    # As `Owners`.
     owner: str | None = None
     group: str | None = None
     # Program and arguments; `{path}` stands for the path.
     validate: tuple[str, ...] = ()
+    # The content is for a file that is not there yet; of one that is there it is not looked at.
+    is_seed: bool = False
+    # Its directory is declared as exclusive. Known once the graph is; says nothing of the file itself.
+    is_in_exclusive: bool = field(default=False, eq=False)
+    # `owner` and `group` together: who shall own it.
+    owners: Owners = field(init=False, eq=False, repr=False)
+
+    @owners.default
+    def _owners(self) -> Owners:
+        return Owners(self.owner, self.group)
 
     @property
     def is_bare(self) -> bool:
         """Whether nothing but presence is declared: then everything is looked at, so that it can be adopted."""
-        return self.content is None and self.mode is None and self.owner is None and self.group is None
+        return self.content is None and self.mode is None and self.owners.is_silent
 
-
-def is_number(account: str) -> bool:
-    """Whether an account is given by its number; other digits than those of ASCII are letters of a name."""
-    return account.isascii() and account.isdigit()
+    @property
+    def enforced_content(self) -> Content | None:
+        """The bytes that a file which is there shall have."""
+        return None if self.is_seed else self.content
 
 
 def normal_name(name: str) -> str:
@@ -57,32 +58,7 @@ def normal_name(name: str) -> str:
     Raises:
         DesiredError: no path on which a file can be kept.
     """
-    try:
-        path = normal_path(name)
-    except (ValueError, UnicodeEncodeError) as error:
-        raise DesiredError("", f"{error}.", hint=_spelling(name), code="bad-host-path") from error
-    if path == "/":
-        raise DesiredError("", "'/' is the root directory, no file.", code="bad-host-path")
-    if path.endswith(RESIDUE_SUFFIX):
-        raise DesiredError(
-            "",
-            f"names that end in {RESIDUE_SUFFIX} are those of files that the agent is writing.",
-            hint="choose another name",
-            code="bad-host-path",
-        )
-    return path
-
-
-def _spelling(name: str) -> str:
-    """Return the hint with the path that a relative one, or one with `..`, seems to mean; empty where there is none."""
-    if name.startswith("~"):
-        # A shell's home directory: whose is not known.
-        return ""
-    try:
-        meant = normal_path("/" + posixpath.normpath("/" + name).lstrip("/"))
-    except (ValueError, UnicodeEncodeError):
-        return ""
-    return "" if meant == "/" else f"Write file:{meant}"
+    return normal_path_name(name, "file")
 
 
 def parse_file(name: str, attributes: Mapping[str, AttributeValue]) -> DesiredFile:
@@ -92,18 +68,20 @@ def parse_file(name: str, attributes: Mapping[str, AttributeValue]) -> DesiredFi
         DesiredError: two contents, a mode, account or check that cannot be meant.
     """
     content = _content(attributes)
+    owners = Owners.parse(attributes)
     return DesiredFile(
         normal_name(name),
         content,
-        _mode(attributes.get("mode")),
-        _account("owner", attributes.get("owner")),
-        _account("group", attributes.get("group")),
+        parse_mode(attributes.get("mode")),
+        owners.owner,
+        owners.group,
         _validate(attributes.get("validate"), has_content=content is not None),
+        is_seed=_seed(attributes.get("seed"), has_content=content is not None),
     )
 
 
 def _content(attributes: Mapping[str, AttributeValue]) -> Content | None:
-    declared = [name for name in CONTENT_FIELDS if attributes.get(name) is not None]
+    declared = [name for name in _READERS if attributes.get(name) is not None]
     if not declared:
         return None
     if len(declared) > 1:
@@ -114,47 +92,81 @@ def _content(attributes: Mapping[str, AttributeValue]) -> Content | None:
             hint=f"take one of them out; `{first}: null` in a stronger layer takes back what a weaker one says",
             code="two-contents",
         )
-    value = attributes[declared[0]]
+    return _READERS[declared[0]](declared[0], attributes[declared[0]])
+
+
+def _text(name: str, value: AttributeValue) -> Content:
     if isinstance(value, Content):
         return value
-    if not isinstance(value, str) or declared[0] != "content":
-        raise DesiredError(declared[0], f"{declared[0]} is no content.")
+    if not isinstance(value, str):
+        raise DesiredError(name, f"{name} is no content.")
     try:
         return Content.from_bytes(value.encode())
     except UnicodeEncodeError as error:
         raise DesiredError(
-            declared[0],
+            name,
             "the text holds half of a surrogate pair, which has no bytes in UTF-8.",
-            hint="put the bytes into a file of the repository and name it as source",
+            hint="declare the bytes as base64, or put them into a file of the repository and name it as source",
         ) from error
 
 
-def _mode(value: AttributeValue) -> str | None:
-    if value is None:
-        return None
-    if not isinstance(value, str) or not _MODE.fullmatch(value):
+def _of_repository(name: str, value: AttributeValue) -> Content:
+    if not isinstance(value, Content):
+        raise DesiredError(name, f"{name} is no content.")
+    return value
+
+
+def _base64(name: str, value: AttributeValue) -> Content:
+    """Read RFC 4648, section 4; white space is for people."""
+    if not isinstance(value, str):
+        raise DesiredError(name, f"{name} is no text.")
+    try:
+        return Content.from_bytes(base64.b64decode("".join(value.split()), validate=True))
+    except (binascii.Error, ValueError) as error:
         raise DesiredError(
-            "mode",
-            f"'{value}' is no mode: three or four octal digits in quotes.",
-            hint='mode: "0644"',
-            code="bad-mode",
-        )
-    return value.zfill(4)
+            name,
+            f"the text is no base64: {error}.",
+            hint="write what `base64 FILE` prints; a text that shall stand in the file as it is, is content",
+        ) from error
 
 
-def _account(attribute: str, value: AttributeValue) -> str | None:
-    if value is None:
-        return None
-    text = str(value)
-    if isinstance(value, bool) or not isinstance(value, (str, int)) or not _ACCOUNT.fullmatch(text):
-        raise DesiredError(attribute, f"'{text}' is neither a name of an account nor a number.", code="bad-account")
-    if not is_number(text):
-        return text
-    # int() refuses more than some thousand digits with an error of its own.
-    digits = text.lstrip("0") or "0"
-    if len(digits) > len(str(_LAST_ID)) or int(digits) > _LAST_ID:
-        raise DesiredError(attribute, f"the greatest number of an account is {_LAST_ID}.", code="bad-account")
-    return digits
+def _parts(name: str, value: AttributeValue) -> Content:
+    """Join the pieces, byte for byte: the fleet hands over each of them with its bytes."""
+    pieces = value if isinstance(value, tuple) else ()
+    data: list[bytes] = []
+    algorithms: list[str] = []
+    for piece in pieces:
+        if not isinstance(piece, Content) or piece.inline is None:
+            raise DesiredError(name, "a part has no bytes at hand.")
+        data.append(piece.inline)
+        algorithms.append(piece.algorithm)
+    if not data:
+        raise DesiredError(name, "no part is declared.", hint='an empty file is content: ""')
+    return Content.from_bytes(b"".join(data), algorithm=algorithms[0])
+
+
+# By field; at most one of them is declared.
+_READERS: Final[Mapping[str, Callable[[str, AttributeValue], Content]]] = {
+    "content": _text,
+    "source": _of_repository,
+    "template": _of_repository,
+    "base64": _base64,
+    "parts": _parts,
+    "assemble": _of_repository,
+}
+
+CONTENT_FIELDS: Final = tuple(_READERS)
+"""The fields that say what bytes a file has."""
+
+
+def _seed(value: AttributeValue, *, has_content: bool) -> bool:
+    if value is None or value is False:
+        return False
+    if value is not True:
+        raise DesiredError("seed", "seed is true or false.")
+    if not has_content:
+        raise DesiredError("seed", "no content is declared, so there is nothing to begin with.")
+    return True
 
 
 def _validate(value: AttributeValue, *, has_content: bool) -> tuple[str, ...]:

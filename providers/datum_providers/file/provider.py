@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
+from attrs import evolve
+
 from datum.model.graph import Target
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
@@ -12,18 +14,19 @@ from datum.model.observation import Absent, Observation, Present
 from datum.model.plan import Effect, Operation, Step
 from datum.provider.contract import (
     CONTRACT_VERSION,
-    DesiredError,
     FieldClass,
     ImplicitEdge,
     Removal,
     TargetIndex,
 )
 from datum.provider.host import FileKind, HostReader, HostWriter
-from datum_providers.file import places
 from datum_providers.file.desired import DesiredFile, normal_name, parse_file
 from datum_providers.file.doing import apply_file
 from datum_providers.file.look import Look
 from datum_providers.file.steps import plan_file
+from datum_providers.shared.adoption import adopted_fields
+from datum_providers.shared.kinds import hazards_of_kinds
+from datum_providers.shared.places import guards_access, removal_of
 
 _SCHEMA: Final[JsonObject] = json.loads(Path(__file__).with_name("schema.json").read_bytes())
 
@@ -33,12 +36,16 @@ class FileProvider:
 
     type_name: ClassVar[str] = "file"
     contract_version: ClassVar[int] = CONTRACT_VERSION
-    version: ClassVar[str] = "1"
+    version: ClassVar[str] = "2"
     schema: ClassVar[JsonObject] = _SCHEMA
     fields: ClassVar[Mapping[str, FieldClass]] = {
         "content": FieldClass.ENFORCED,
         "source": FieldClass.ENFORCED,
         "template": FieldClass.ENFORCED,
+        "base64": FieldClass.ENFORCED,
+        "parts": FieldClass.ENFORCED,
+        "assemble": FieldClass.ENFORCED,
+        "seed": FieldClass.INSTRUCTION,
         "mode": FieldClass.ENFORCED,
         "owner": FieldClass.ENFORCED,
         "group": FieldClass.ENFORCED,
@@ -62,12 +69,14 @@ class FileProvider:
 
     def edges(self, desired: DesiredFile, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
         """Return the nearest declared directory above, the owner, the group."""
-        found = (
-            (index.nearest_parent(desired.path), "parent directory"),
-            (index.holder(Target("user", desired.owner)) if desired.owner else None, "owner"),
-            (index.holder(Target("group", desired.group)) if desired.group else None, "group"),
-        )
-        return tuple(ImplicitEdge(target, reason) for target, reason in found if target is not None)
+        folder = index.nearest_parent(desired.path)
+        parent = () if folder is None else (ImplicitEdge(folder, "parent directory"),)
+        return (*parent, *desired.owners.edges(index))
+
+    def relate(self, desired: DesiredFile, index: TargetIndex) -> DesiredFile:
+        """Learn whether the directory is exclusive: then a file that is dropped is one too many."""
+        is_in_exclusive = index.is_exclusive(desired.path.rpartition("/")[0] or "/")
+        return evolve(desired, is_in_exclusive=True) if is_in_exclusive else desired
 
     def observe(self, reader: HostReader, desired: Mapping[str, DesiredFile]) -> Mapping[str, Observation]:
         """Look at every path, in their order."""
@@ -86,32 +95,26 @@ class FileProvider:
 
     def hazards(self, desired: DesiredFile, step: Step) -> frozenset[Hazard]:
         """Return `data_loss` where something else than a file goes, `access_loss` where a way in hangs on the file."""
-        found = set()
-        kinds = {change.before for change in step.changes if change.name == "kind"}
-        if step.operation.removes and kinds - {None, FileKind.REGULAR.value}:
-            found.add(Hazard.DATA_LOSS)
         is_harmless = bool(step.changes) and all(change.name == "residue" for change in step.changes)
-        if places.guards_access(desired.path) and not is_harmless:
-            found.add(Hazard.ACCESS_LOSS)
-        return frozenset(found)
+        is_way_in = any(guards_access(path) for path in (desired.path, *step.takes)) and not is_harmless
+        return hazards_of_kinds(step, FileKind.REGULAR) | (
+            frozenset({Hazard.ACCESS_LOSS}) if is_way_in else frozenset()
+        )
 
     def apply(self, writer: HostWriter, desired: DesiredFile, step: Step) -> None:
         """Write, change attributes, or unlink."""
         apply_file(writer, desired, step)
 
     def removal(self, desired: DesiredFile) -> Removal:
-        """Return what its place says."""
-        return places.removal_of(desired.path)
+        """Return what its place says, or the directory that it is in."""
+        return removal_of(desired.path, is_in_exclusive=desired.is_in_exclusive)
+
+    def can_stage(self, desired: DesiredFile) -> bool:  # noqa: ARG002 - true of every file
+        """Return true: a file is written, changed or removed at its path, and nothing else is done."""
+        return True
 
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:
         """Return attributes that declare what was observed; the content only if it is a text of bounded size."""
-        kind = observed.fields.get("kind")
-        if kind != FileKind.REGULAR.value:
-            raise DesiredError("", f"a {kind} stands at {name}, and file declares regular files only.")
+        attributes = adopted_fields(name, observed, FileKind.REGULAR, ("mode", "owner", "group"))
         text = observed.detail.get("text")
-        attributes: dict[str, JsonValue] = {"content": text} if isinstance(text, str) else {}
-        for field in ("mode", "owner", "group"):
-            value = observed.fields.get(field)
-            if isinstance(value, str):
-                attributes[field] = value
-        return attributes
+        return {"content": text, **attributes} if isinstance(text, str) else attributes

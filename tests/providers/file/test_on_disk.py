@@ -10,7 +10,6 @@ from datum.host.local import LocalHost
 from datum.model.content import Content, blob_id
 from datum.model.observation import Observation, Present, Unobservable
 from datum.model.plan import Operation, Step
-from datum.provider.host import HostError
 from datum_providers.file.desired import DesiredFile
 from datum_providers.file.provider import FileProvider
 
@@ -81,14 +80,36 @@ def test_a_link_is_replaced_and_its_end_stays(root: Path) -> None:
 
 def test_a_leftover_goes(root: Path) -> None:
     (root / "etc/motd").write_bytes(b"new\n")
-    (root / "etc/.motd.datum.dpkg-tmp").write_bytes(b"half")
+    (root / "etc/.motd.datum~.dpkg-tmp").write_bytes(b"half")
     step = converge(root, DesiredFile("/etc/motd", NEW))
     assert [change.name for change in step.changes] == ["residue"]
     assert sorted(path.name for path in (root / "etc").iterdir()) == ["group", "motd", "passwd"]
 
 
-def test_a_directory_stays(root: Path) -> None:
-    (root / "etc/motd").mkdir()
-    with pytest.raises(HostError, match="a directory stands there"):
-        converge(root, DesiredFile("/etc/motd", NEW))
-    assert (root / "etc/motd").is_dir()
+def test_a_directory_gives_way_with_what_was_seen_in_it(root: Path) -> None:
+    (root / "etc/motd/sub").mkdir(parents=True)
+    (root / "etc/motd/sub/x").write_bytes(b"x")
+    step = converge(root, DesiredFile("/etc/motd", NEW))
+    assert (step.operation, step.takes) == (Operation.REPLACE, ("/etc/motd/sub", "/etc/motd/sub/x"))
+    assert (root / "etc/motd").read_bytes() == b"new\n"
+    assert sorted(path.name for path in (root / "etc").iterdir()) == ["group", "motd", "passwd"]
+
+
+def test_a_pipe_is_replaced_and_never_opened(root: Path) -> None:
+    """Opening it would wait for a writer, for ever."""
+    os.mkfifo(root / "etc/motd")
+    assert converge(root, DesiredFile("/etc/motd", NEW)).operation is Operation.REPLACE
+    assert (root / "etc/motd").read_bytes() == b"new\n"
+
+
+def test_a_seed_stays_what_it_became(root: Path) -> None:
+    (root / "etc/state").write_bytes(b"grown")
+    converge(root, DesiredFile("/etc/state", NEW, "0600", is_seed=True))
+    assert (root / "etc/state").read_bytes() == b"grown"
+
+
+def test_another_name_of_the_old_bytes_keeps_them(root: Path) -> None:
+    (root / "etc/motd").write_bytes(b"old\n")
+    (root / "etc/other").hardlink_to(root / "etc/motd")
+    converge(root, DesiredFile("/etc/motd", NEW))
+    assert ((root / "etc/motd").read_bytes(), (root / "etc/other").read_bytes()) == (b"new\n", b"old\n")

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from attrs import frozen
 
 from datum.model.content import Content
 from datum.model.graph import Target
@@ -13,30 +12,17 @@ from datum.model.manifest import Hazard
 from datum.model.observation import Absent, FieldValue, NotApplicable, Present, Unobservable
 from datum.model.plan import Change, Effect, Operation, Step
 from datum.model.result import FailureCause
-from datum.provider.contract import DesiredError, ImplicitEdge
+from datum.provider.contract import DesiredError, ImplicitEdge, RelatedProvider, Removal, StagedProvider
 from datum.provider.host import HostError
 from datum.testing.host import FakeHost
 from datum.testing.world import FakeFile
 from datum_providers.file import provider as module
 from datum_providers.file.desired import DesiredFile
 from datum_providers.file.provider import FileProvider
+from tests.providers.index import Index
 
 PROVIDER = FileProvider()
 CONTENT = Content.from_bytes(b"x\n")
-
-
-@frozen
-class Index:
-    """A graph of these holders and one directory."""
-
-    holders: dict[Target, ResourceId]
-    parent: ResourceId | None = None
-
-    def holder(self, target: Target) -> ResourceId | None:
-        return self.holders.get(target)
-
-    def nearest_parent(self, path: str) -> ResourceId | None:
-        return self.parent
 
 
 def removal_step(kind: str) -> Step:
@@ -49,7 +35,7 @@ def test_a_file_holds_its_path() -> None:
 
 def test_directory_owner_and_group_come_first() -> None:
     user, group, folder = ResourceId("user", "app"), ResourceId("group", "web"), ResourceId("directory", "/etc")
-    index = Index({Target("user", "app"): user, Target("group", "web"): group}, folder)
+    index = Index.of({"user:app": None, "group:web": None, "directory:/etc": None})
     assert PROVIDER.edges(DesiredFile("/etc/motd", owner="app", group="web"), index) == (
         ImplicitEdge(folder, "parent directory"),
         ImplicitEdge(user, "owner"),
@@ -58,7 +44,7 @@ def test_directory_owner_and_group_come_first() -> None:
 
 
 def test_nothing_declared_gives_no_edge() -> None:
-    assert PROVIDER.edges(DesiredFile("/etc/motd", owner="app"), Index({})) == ()
+    assert PROVIDER.edges(DesiredFile("/etc/motd", owner="app"), Index()) == ()
 
 
 @pytest.mark.parametrize(
@@ -171,9 +157,8 @@ def test_a_link_is_not_adopted_as_a_file() -> None:
         PROVIDER.adopt("/etc/motd", Present({"kind": "symlink"}))
 
 
-def test_the_schema_says_where_each_field_was_proven() -> None:
+def test_the_schema_demands_quotes_for_a_mode() -> None:
     schema = json.loads((Path(module.__file__).parent / "schema.json").read_text(encoding="utf-8"))
-    assert all(about["x-proven"] == ["overlay"] for about in schema["properties"].values())
     assert schema["properties"]["mode"]["x-datum"] == "quoted"
 
 
@@ -196,3 +181,49 @@ def test_texts_of_a_file_that_not_everybody_may_read_are_private() -> None:
         step = FileProvider().plan(wanted, seen)
         assert step is not None
         assert [change.is_private for change in step.changes if change.name == "content"] == [is_private]
+
+
+def test_the_engine_finds_what_it_can_do() -> None:
+    assert isinstance(PROVIDER, RelatedProvider)
+    assert isinstance(PROVIDER, StagedProvider)
+    assert PROVIDER.can_stage(DesiredFile("/etc/motd"))
+
+
+@pytest.mark.parametrize(
+    ("path", "exclusive", "removal"),
+    [
+        ("/srv/app/x", "/srv/app", Removal.DELETE),
+        ("/srv/app/x", "/srv", Removal.KEEP),
+        ("/etc/passwd", "/etc", Removal.NEVER),
+    ],
+)
+def test_a_file_that_an_exclusive_directory_loses_is_deleted(path: str, exclusive: str, removal: Removal) -> None:
+    related = PROVIDER.relate(DesiredFile(path), Index.of({f"directory:{exclusive}": "exclusive"}))
+    assert PROVIDER.removal(related) is removal
+    assert related == DesiredFile(path), "where it lies is no part of what is wanted of it"
+
+
+def test_taking_a_way_in_along_is_a_hazard() -> None:
+    step = Step(Operation.REPLACE, (Change("kind", "directory", "regular"),), takes=("/home/app/.ssh/authorized_keys",))
+    assert PROVIDER.hazards(DesiredFile("/home/app/.ssh"), step) == {Hazard.DATA_LOSS, Hazard.ACCESS_LOSS}
+
+
+def test_another_kind_that_appears_is_not_overwritten() -> None:
+    """The step was planned for a file; a directory that somebody put there since then stays."""
+    host = FakeHost()
+    host.add_file("/etc/motd/precious")
+    with pytest.raises(HostError, match="stands there"):
+        PROVIDER.apply(
+            host.writer(), DesiredFile("/etc/motd", CONTENT), Step(Operation.CREATE, removal_step("x").changes)
+        )
+    assert "/etc/motd/precious" in host.files
+
+
+def test_what_arrived_in_a_directory_does_not_go_with_it() -> None:
+    host = FakeHost()
+    for name in ("seen", "late"):
+        host.add_file(f"/etc/motd/{name}")
+    step = Step(Operation.REPLACE, (Change("kind", "directory", "regular"),), takes=("/etc/motd/seen",))
+    with pytest.raises(HostError, match="late"):
+        PROVIDER.apply(host.writer(), DesiredFile("/etc/motd", CONTENT), step)
+    assert {"/etc/motd/seen", "/etc/motd/late"} <= set(host.files)

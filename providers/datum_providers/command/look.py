@@ -1,0 +1,135 @@
+"""What the guards of a command say. Reads the host; changes nothing: programs that guard run read-only.
+
+A command is needed only while each of its guards asks for it. One that says it is satisfied decides, whatever the
+others say or cannot say; if none does, and one cannot say, it is not known whether the command is needed.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from attrs import evolve, frozen
+
+from datum.model.observation import Absent, FieldValue, Observation, Present, Unobservable
+from datum.provider.host import Command, FileFacts, FileKind, HostError, HostReader, Missing
+from datum_providers.command.desired import DesiredCommand
+from datum_providers.shared.accounts import is_number
+
+GUARD_TIMEOUT: Final = 60.0
+"""Seconds that a program which guards may take, where the command itself may not take less."""
+
+INPUTS_LIMIT: Final = 10_000
+"""Files below one input that is a directory."""
+
+SATISFIED: Final = "satisfied"
+NEEDED: Final = "needed"
+# Not known before something else has changed.
+UNKNOWN: Final = "unknown"
+
+# 126 and 127 are a shell's words for a program that it could not run, and 128 and above for a signal.
+_ANSWERS: Final = frozenset(range(126))
+
+PROGRAMS: Final = frozenset({"only_if", "unless"})
+"""Guards that run a program."""
+
+_Guard = Callable[[], bool]
+
+
+@frozen
+class CommandLook:
+    """One look at one command."""
+
+    reader: HostReader
+    wanted: DesiredCommand
+
+    def observe(self) -> Observation:
+        """Return `Present` where there is nothing to do, `Absent` where the command is needed."""
+        try:
+            missing = self._missing()
+        except HostError as error:
+            return error.unobservable()
+        unknown: Unobservable | None = None
+        for name, guard in self._guards():
+            is_program = name in PROGRAMS
+            if is_program and missing:
+                # It cannot run before they are there; the plan says what brings them.
+                continue
+            try:
+                if guard():
+                    return Present({"guard": SATISFIED}, {"by": name})
+            except HostError as error:
+                unknown = unknown or _unknown(error, is_program=is_program)
+        if unknown is not None:
+            return unknown
+        return Absent({"guard": UNKNOWN if missing and is_by_program(self.wanted) else NEEDED, **missing})
+
+    def _guards(self) -> Iterator[tuple[str, _Guard]]:
+        """Yield each guard: its field, and what says whether it is satisfied; cheap ones first."""
+        wanted = self.wanted
+        if wanted.creates:
+            yield "creates", self._creates
+        if wanted.outputs:
+            yield "outputs", self._is_fresh
+        if wanted.only_if:
+            yield "only_if", lambda: not self._succeeds(wanted.only_if)
+        if wanted.unless:
+            yield "unless", lambda: self._succeeds(wanted.unless)
+
+    def _creates(self) -> bool:
+        return isinstance(self.reader.examine(self.wanted.creates), FileFacts)
+
+    def _is_fresh(self) -> bool:
+        """Whether every output is there, and none is older than an input."""
+        newest = max(self._newest(path) for path in self.wanted.inputs)
+        found = [self.reader.examine(path) for path in self.wanted.outputs]
+        return all(isinstance(facts, FileFacts) and facts.modified >= newest for facts in found)
+
+    def _newest(self, path: str) -> int:
+        """Return when an input changed last: of a directory what lies in it, but for outputs."""
+        facts = self.reader.examine(path)
+        if isinstance(facts, Missing):
+            raise HostError(
+                f"The input {path} does not exist.",
+                code="no-input",
+                # It says something of the fleet, not of the host.
+                discounted=True,
+                hint="declare it, name in `requires` what makes it, or take it out of `inputs`",
+            )
+        if facts.kind is not FileKind.DIRECTORY:
+            return facts.modified
+        below = self.reader.below(path, limit=INPUTS_LIMIT)
+        found = [self.reader.examine(inner) for inner in below.paths if inner not in self.wanted.outputs]
+        files = (inner for inner in found if isinstance(inner, FileFacts) and inner.kind is not FileKind.DIRECTORY)
+        return max((inner.modified for inner in files), default=0)
+
+    def _succeeds(self, argv: tuple[str, ...]) -> bool:
+        wanted = self.wanted
+        command = Command(
+            argv,
+            min(GUARD_TIMEOUT, wanted.timeout),
+            environment=wanted.environment,
+            success=_ANSWERS,
+            directory=wanted.directory,
+            user=wanted.user,
+        )
+        return self.reader.query(command).exit_code == 0
+
+    def _missing(self) -> Mapping[str, FieldValue]:
+        """Return what must be there before a program can run at all, and is not."""
+        wanted = self.wanted
+        fields: dict[str, FieldValue] = {}
+        if wanted.user and not is_number(wanted.user) and self.reader.user_id(wanted.user) is None:
+            fields["user_known"] = False
+        if wanted.directory != "/" and isinstance(self.reader.examine(wanted.directory), Missing):
+            fields["directory_known"] = False
+        return fields
+
+
+def _unknown(error: HostError, *, is_program: bool) -> Unobservable:
+    """Return why a guard cannot say; what its own program does wrong says nothing of the host."""
+    found = error.unobservable()
+    return evolve(found, discounted=True) if is_program and not found.cause.is_sickness else found
+
+
+def is_by_program(desired: DesiredCommand) -> bool:
+    """Whether a guard is a program, whose answer may hang on anything."""
+    return bool(desired.unless or desired.only_if)

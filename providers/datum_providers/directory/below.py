@@ -1,0 +1,59 @@
+"""Who owns what lies below a directory, where the directory says so. Reads the host; changes nothing."""
+
+from typing import Final
+
+from attrs import frozen
+
+from datum.provider.host import FileFacts, FileKind, HostReader, Missing
+from datum_providers.directory.desired import DesiredDirectory
+from datum_providers.shared.kinds import ENTRIES_LIMIT
+
+_SHOWN: Final = 3
+
+
+@frozen
+class Strangers:
+    """What lies below a directory and belongs to others than it shall."""
+
+    # Sorted.
+    paths: tuple[str, ...] = ()
+    # Files with other names, which may be anybody's: they stay as they are.
+    linked: tuple[str, ...] = ()
+
+    def words(self, folder: str) -> str:
+        """Return how many they are, and the first of them, for people."""
+        names = [f"./{path[len(folder) + 1 :]}" for path in self.paths[:_SHOWN]]
+        more = ", …" if len(self.paths) > _SHOWN else ""
+        return f"{len(self.paths)} of others ({', '.join(names)}{more})"
+
+
+def strangers_below(reader: HostReader, wanted: DesiredDirectory, uid: int | None, gid: int | None) -> Strangers:
+    """Look at everything below, but for mounts, and what is declared with all below it.
+
+    Args:
+        reader: of the host.
+        wanted: the directory.
+        uid: who shall own it; None: anybody.
+        gid: likewise.
+
+    Raises:
+        HostError: there is too much, or it cannot be looked at.
+    """
+    found: list[str] = []
+    linked: list[str] = []
+    below = reader.below(wanted.path, limit=ENTRIES_LIMIT)
+    closed = wanted.neighbours.declared | set(below.mounts)
+    covered: set[str] = set()
+    for path in below.paths:
+        if path in closed or path.rpartition("/")[0] in covered:
+            covered.add(path)
+            continue
+        facts = reader.examine(path)
+        if isinstance(facts, Missing) or _is_theirs(facts, uid, gid):
+            continue
+        (linked if facts.links > 1 and facts.kind is not FileKind.DIRECTORY else found).append(path)
+    return Strangers(tuple(found), tuple(linked))
+
+
+def _is_theirs(facts: FileFacts, uid: int | None, gid: int | None) -> bool:
+    return "owner" in facts.without or ((uid is None or facts.uid == uid) and (gid is None or facts.gid == gid))

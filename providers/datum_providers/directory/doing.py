@@ -1,0 +1,59 @@
+"""Carry out one step on one directory. Changes the host."""
+
+from datum.model.plan import Operation, Step
+from datum.provider.host import DirectoryWrite, FileKind, HostWriter, Missing
+from datum.provider.paths import is_below
+from datum_providers.directory.below import strangers_below
+from datum_providers.directory.desired import DesiredDirectory
+from datum_providers.shared.exclusive import topmost_of
+from datum_providers.shared.kinds import remove_whatever
+from datum_providers.shared.modes import mode_to_set
+
+
+def apply_directory(writer: HostWriter, desired: DesiredDirectory, step: Step) -> None:
+    """Do the step: what it does not change is left as it is, except where the directory is made.
+
+    Raises:
+        HostError: it failed.
+    """
+    if step.operation is Operation.DELETE:
+        remove_whatever(writer, desired.path, step)
+        return
+    changed = {change.name for change in step.changes}
+    if "residue" in changed:
+        writer.remove_residue(desired.path)
+    if step.operation is not Operation.UPDATE:
+        uid, gid = desired.owners.ids(writer)
+        replaces = step.operation is Operation.REPLACE
+        writer.make_directory(desired.path, DirectoryWrite(desired.mode, uid, gid, replaces=replaces))
+        return
+    if changed & {"mode", "owner", "group"}:
+        uid, gid = desired.owners.only(changed).ids(writer)
+        writer.set_attributes(desired.path, mode=mode_to_set(desired.mode, changed), uid=uid, gid=gid)
+    clear(writer, step.takes)
+    if "recursive" in changed:
+        _give(writer, desired)
+
+
+def clear(writer: HostWriter, takes: tuple[str, ...]) -> None:
+    """Remove exactly these paths, a directory together with those of them that lie in it.
+
+    Raises:
+        HostError: something else lies in one of them, or it failed otherwise.
+    """
+    for path in topmost_of(takes):
+        inside = tuple(taken for taken in takes if taken != path and is_below(taken, path))
+        facts = writer.examine(path)
+        if isinstance(facts, Missing):
+            continue
+        if facts.kind is FileKind.DIRECTORY:
+            writer.remove_directory(path, takes=inside)
+        else:
+            writer.remove_file(path)
+
+
+def _give(writer: HostWriter, desired: DesiredDirectory) -> None:
+    """Change owners from the top, so that each path is reached through directories that are theirs already."""
+    uid, gid = desired.owners_below.ids(writer)
+    for path in strangers_below(writer, desired, uid, gid).paths:
+        writer.set_attributes(path, uid=uid, gid=gid)

@@ -1,0 +1,1 @@
+"""What the types that keep paths share: names, accounts, modes, places, kinds, texts. Imports no type."""
