@@ -27,8 +27,7 @@ def main() -> int:
     place = Path(tempfile.mkdtemp(prefix="datum-demo-"))
     fleet, root = place / "fleet", place / "root"
     shutil.copytree(CLONE / "fixtures/fleets/sample", fleet)
-    for folder in ("etc/profile.d", "etc/web/conf.d"):
-        (root / folder).mkdir(parents=True)
+    (root / "etc/profile.d").mkdir(parents=True)
 
     say("A fleet repository, committed with git; the host will fetch it like any remote.")
     git(fleet, "init", "--quiet", "--initial-branch=main")
@@ -43,8 +42,10 @@ def main() -> int:
     say("A second pass has nothing to do.")
     datum(root, "apply")
 
-    say("Somebody changes a file by hand; the next pass says so and repairs it.")
+    say("Somebody changes a file, a page and a folder by hand; the next pass says so and repairs it.")
     (root / "etc/web/conf.d/blue.conf").write_text("backend blue 127.0.0.1:9999\n")
+    (root / "etc/web/conf.d/left-behind.conf").write_text("backend old 10.0.0.99:80\n")
+    (root / "srv/www/index.html").unlink()
     datum(root, "apply")
 
     say("A reviewed change: another port, and one backend less. What is dropped from a drop-in place is removed.")

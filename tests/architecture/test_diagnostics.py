@@ -14,10 +14,12 @@ DOCUMENT: Final = ROOT / "docs" / "diagnostics.md"
 
 # Kebab-case strings of the code that are no codes. A new one is a code, or stands here with what it is.
 NOT_CODES: Final = {
+    "cat-file": "a command of git",
     "datum-agent": "the distribution",
     "debian-12": "an operating system",
     "no-modes": "a cause of NotApplicable, on the page of its type",
     "no-owners": "a cause of NotApplicable, on the page of its type",
+    "remove": "what was being done, compared with in a choice of two codes",
     "symref-target": "git's protocol",
     "upload-pack": "git's protocol",
     "utf-8": "an encoding",

@@ -23,8 +23,8 @@ from datum.agent.authoring import validate
 from datum.agent.ports import Ports
 from datum.fleet.yaml_reader import read_yaml
 from datum.provider.host import Command, CommandOutcome
+from datum.registry.discover import find_providers
 from datum.testing.trees import MemoryTree
-from datum_providers.file.provider import FileProvider
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DEFAULT_FLEET: Final = "datum: 1\nfleet: 0c0f7a52-6c6e-4b0e-9f0e-3b2f6f1d2a11\nlayers: [base, os, role, site]\n"
@@ -107,7 +107,7 @@ def ports() -> Ports:
     def run(command: Command) -> CommandOutcome:
         raise AssertionError(f"validate ran {command.argv}")
 
-    return Ports(providers={"file": FileProvider()}, run=run, started="", monotonic=time.monotonic, pid=0, agent="1.0")
+    return Ports(providers=find_providers(), run=run, started="", monotonic=time.monotonic, pid=0, agent="1.0")
 
 
 def _examples() -> Iterator[tuple[str, Fleet]]:

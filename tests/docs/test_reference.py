@@ -20,13 +20,15 @@ from datum.fleet.expressions.functions import FILTERS
 from datum.fleet.expressions.library import Builtin
 from datum.fleet.expressions.names import MACHINE_NAMES, ROOTS
 from datum.fleet.expressions.predicates import TESTS
+from datum.fleet.folders import ENTRY_LIMIT
+from datum.fleet.parts import SOURCES_LIMIT
 from datum.fleet.settings import SETTING_KEYS
 from datum.fleet.templates import INCLUDE_LIMIT
 from datum.model.plan import HoldReason, Label
 from datum.model.result import Outcome, PassOutcome
 from datum.provider.paths import NAME_MAX, PATH_MAX
-from datum_providers.file.provider import FileProvider
-from tests.docs.test_examples import documents
+from datum.registry.discover import find_providers
+from tests.docs.test_examples import documents, read_document
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
@@ -90,6 +92,8 @@ def test_bounds_are_those_of_the_code() -> None:
     assert said["an expression"] == f"{LENGTH_LIMIT:,} characters, {budget.STEPS:,} steps"
     assert said["a value that an expression or template makes"] == f"{budget.SIZE_LIMIT:,} characters and items"
     assert said["a template"] == f"{template_engine.STEPS:,} steps, {INCLUDE_LIMIT} includes"
+    assert said["a folder that a field names"] == f"{ENTRY_LIMIT:,} names, {PATH_MAX} bytes for a path or a link"
+    assert said["the `source` pieces of one list of parts"] == f"{SOURCES_LIMIT:,} bytes"
     assert said["a path on a host"] == f"{PATH_MAX} bytes, {NAME_MAX} for each name"
 
 
@@ -125,10 +129,20 @@ def test_commands_of_the_readme_are_those_that_exist() -> None:
     assert said == existing
 
 
-def test_page_of_file_lists_its_fields() -> None:
-    text = (ROOT / "providers" / "datum_providers" / "file" / "README.md").read_text()
+@pytest.mark.parametrize("type_name", find_providers())
+def test_page_of_a_type_lists_its_fields(type_name: str) -> None:
+    text = (ROOT / "providers" / "datum_providers" / type_name / "README.md").read_text()
     table = text.split("## Fields")[1].split("\n## ")[0]
-    assert names([row[0] for row in rows(table)]) == set(FileProvider.fields)
+    assert names([row[0] for row in rows(table)]) == set(find_providers()[type_name].fields)
+
+
+@pytest.mark.parametrize("type_name", find_providers())
+def test_a_type_has_a_page_with_an_example_that_is_applied_twice(type_name: str) -> None:
+    text = (ROOT / "docs" / "types" / f"{type_name}.md").read_text()
+    assert f"(../../providers/datum_providers/{type_name}/README.md)" in text
+    applied = [run for _, _, run in read_document(text).runs if run.count("$ datum apply --root $ROOT\n") == 2]
+    assert applied
+    assert all("plan --root $ROOT --detailed-exitcode\n" in run for run in applied)
 
 
 @pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))

@@ -21,7 +21,7 @@ RECIPE: Final = 1  # raise whenever what this module makes changes
 SUITE: Final = "bookworm"
 PACKAGES: Final = (  # noqa: SIM905 - one name a line is hard to read
     "acl attr ca-certificates cron curl dbus e2fsprogs git iproute2 iputils-ping kmod less "
-    "libnss-systemd libpam-systemd openssh-client procps python3 python3-apt python3-venv strace "
+    "libnss-systemd libpam-systemd logrotate openssh-client procps python3 python3-apt python3-venv strace "
     "sudo systemd systemd-sysv"
 ).split()
 

@@ -104,7 +104,7 @@ class Strace:
         with tempfile.TemporaryDirectory() as folder:
             log = Path(folder, "log")
             command = ["strace", "-f", "-qq", "-o", str(log), *options, "--", *argv]
-            done = _run_in_session(command, self.env, self.timeout)
+            done = run_in_session(command, self.env, self.timeout)
             return done, log.read_text(errors="replace")
 
 
@@ -147,13 +147,18 @@ def parse(log: str) -> list[Call]:
     return calls
 
 
-def _run_in_session(
-    command: Sequence[str], env: Mapping[str, str] | None, timeout: float
+def run_in_session(
+    command: Sequence[str], env: Mapping[str, str] | None, timeout: float, *, cwd: str | None = None
 ) -> "subprocess.CompletedProcess[str]":
-    """Run a command in a session of its own, which is killed as a whole when time is up."""
+    """Run a command in a session of its own, which is killed as a whole when time is up.
+
+    Raises:
+        subprocess.TimeoutExpired: time was up.
+    """
     with subprocess.Popen(
         command,
         env=env,
+        cwd=cwd,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -258,3 +258,12 @@ def clear_state(scene: Scene) -> None:
     reports = scene.root / REPORTS
     for number, path in enumerate(sorted(reports.iterdir()) if reports.exists() else []):
         path.write_bytes([b"", b"{", b'{"outcome": "failed"}', b"\xff\x00" * 100][number % 4])
+
+
+def install(scene: Scene, program: str) -> None:
+    """Copy a program of this machine, and what it is linked to, into the root."""
+    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    for source in (program, *sorted({word for word in listed.split() if word.startswith("/")})):
+        copy = scene.at(source)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, copy)

@@ -1,6 +1,7 @@
 """A fleet repository shown to a test host, and the command as an operator of that host types it: without `--root`."""
 
 import json
+import shutil
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -33,13 +34,40 @@ class FleetOnHost:
         self.env: Final = agent.env
 
     def commit(
-        self, resources: Resources, *, files: Mapping[str, str | bytes] = MappingProxyType({}), amend: bool = False
+        self,
+        resources: Resources,
+        *,
+        files: Mapping[str, str | bytes] = MappingProxyType({}),
+        host: Mapping[str, Any] = MappingProxyType({}),
+        amend: bool = False,
+        **fleet: Any,
     ) -> str:
         """Declare these resources, with files of the repository that they name; return the commit id."""
         if amend:
             self._repository.git("reset", "--quiet", "--hard", "HEAD~1")
-        hosts = json.dumps({"resources": resources}, indent=1)
-        return self._repository.commit({"fleet.yaml": json.dumps(FLEET), f"hosts/{HOST}.yaml": hosts, **files})
+        hosts = json.dumps({**host, "resources": resources}, indent=1)
+        return self._repository.commit(
+            {"fleet.yaml": json.dumps({**FLEET, **fleet}), f"hosts/{HOST}.yaml": hosts, **files}
+        )
+
+    def shape(
+        self,
+        *,
+        links: Mapping[str, str] = MappingProxyType({}),
+        programs: Mapping[str, str] = MappingProxyType({}),
+        gone: Collection[str] = (),
+    ) -> None:
+        """Make links and programs in the repository, and take files out of it, for the next commit."""
+        for name in gone:
+            shutil.rmtree(self._repository.path / name, ignore_errors=True)
+        for name, text in {**links, **programs}.items():
+            path = self._repository.path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if name in links:
+                path.symlink_to(text)
+            else:
+                path.write_text(text)
+                path.chmod(0o755)
 
     def datum(self, machine: Machine, *words: str, code: int | Collection[int] = 0) -> str:
         """Run a command and expect how it ends; return what it said, on stdout and stderr."""

@@ -1,38 +1,49 @@
-"""Every writing system call of one pass, a strike at any of them, and what must hold afterwards (design 1.4, 4.7).
+"""Every writing system call of one pass, and a strike at any of them (design 1.4, 4.7); `judging` says what must hold.
 
-A point is the n-th call of one name that the datum process itself makes; programs that it runs are not struck. SIGKILL
-keeps the call from happening; an error makes it fail without happening.
+A point is the n-th call of one name that the datum process itself makes, or any of its children. SIGKILL keeps the call
+from happening; an error makes it fail without happening.
 """
 
 import ast
 import json
-import os
 import re
-import signal
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from attrs import frozen
 
-from tests.harness.strace import WRITING, Call, parse
-from tests.passes.scene import Ran, run, snapshot
-from tests.proofs.readers import readers_that_take
-from tests.proofs.stage import REPORTS, STATE, Stage, State, command, environment, is_own, paths
+from tests.harness.strace import WRITING, Call, parse, run_in_session
+from tests.proofs.stage import JUDGES, STATE, Stage, command, environment
 
 KILL: Final = "SIGKILL"
-ERRORS: Final = ("ENOSPC", "EROFS")
-SYNC_ERRORS: Final = ("EIO", "ENOSPC")
-# Exit codes of design 5 that a pass may end with when a write fails.
-HONEST_CODES: Final = frozenset({0, 1, 69, 71, 74})
+_CHANGE: Final = ("ENOSPC", "EROFS")
+_NAME: Final = ("ENOSPC", "EROFS", "EACCES", "EPERM", "EIO")
+_LEAVE: Final = ("EROFS", "EACCES", "EPERM", "EIO")
+_REFUSE: Final = ("EPERM", "EROFS", "EIO")
+# What each call may fail with (its manual page), the ones that hosts do fail with.
+ERRORS: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("write", "pwrite64", "ftruncate", "fallocate", "copy_file_range"), ("ENOSPC", "EIO", "EINTR")),
+    **dict.fromkeys(("openat", "open"), ("ENOSPC", "EROFS", "EACCES", "EMFILE", "ENOMEM", "EINTR")),
+    **dict.fromkeys(("fsync", "fdatasync", "sync", "syncfs"), ("EIO", "ENOSPC", "EINTR")),
+    **dict.fromkeys(("rename", "renameat", "renameat2", "link", "linkat"), _NAME),
+    **dict.fromkeys(("symlink", "symlinkat", "mkdir", "mkdirat"), _NAME),
+    **dict.fromkeys(("unlink", "unlinkat", "rmdir"), _LEAVE),
+    **dict.fromkeys(("chmod", "fchmod", "fchmodat"), _REFUSE),
+    **dict.fromkeys(("chown", "fchown", "lchown", "fchownat"), _REFUSE),
+    **dict.fromkeys(("setxattr", "lsetxattr", "fsetxattr"), ("ENOSPC", "EPERM", "EIO")),
+    **dict.fromkeys(("clone", "clone3", "fork", "vfork"), ("EAGAIN", "ENOMEM")),
+    **dict.fromkeys(("unshare", "mount", "mount_setattr", "open_tree", "move_mount"), ("EPERM", "ENOMEM")),
+}
 # Stands for the exit code of a pass that does not end.
 HUNG: Final = 255
-_SYNCS: Final = frozenset({"fsync", "fdatasync", "sync", "syncfs"})
 _OPENS: Final = ("open", "openat", "openat2", "creat")
 _CREATES: Final = ("O_CREAT", "O_TMPFILE")
+_STARTS: Final = ("clone", "clone3", "fork", "vfork")
+# What a program does that is to see candidates, between fork and exec; the datum process itself makes none of these.
+_SHOWING: Final = ("unshare", "mount", "mount_setattr", "open_tree", "move_mount", "umount2", "pivot_root", "chroot")
 _POINTER_WRITE: Final = re.compile(r"\d+<[^>]*/\.pointer\.json\.[0-9a-f]+\.tmp>, (\".*\"), \d+")
-_PART: Final = re.compile(r"\.(?P<name>.+)\.datum\.dpkg-tmp")
 _STRUCK: Final = re.compile(r"(?:\d+ +)?(\w+)\((.*)\) += (?:\?|-1 \w+ .*\(INJECTED\))$")
 _VARIABLE: Final = re.compile(r"[0-9a-f]{8,}|\d+")
 _SECONDS: Final = 120
@@ -40,21 +51,22 @@ _SECONDS: Final = 120
 
 @frozen
 class Point:
-    """One writing call of the pass."""
+    """One call of the pass."""
 
-    # In the order of the trace, from 0.
+    # In the order of the trace, from 0; of a child, how many points of the pass itself come before.
     number: int
     name: str
     nth: int
     # Arguments without what differs from run to run.
     likeness: str
+    is_child: bool = False
 
     @property
     def faults(self) -> tuple[str, ...]:
         """What can happen here: a pipe knows neither full nor read-only disks."""
         if "<pipe:" in self.likeness:
             return (KILL,)
-        return (KILL, *(SYNC_ERRORS if self.name in _SYNCS else ERRORS))
+        return (KILL, *ERRORS.get(self.name, _CHANGE))
 
 
 @frozen
@@ -62,8 +74,13 @@ class Trace:
     """What one clean pass does."""
 
     points: tuple[Point, ...]
+    # Of the programs that judge the set, before they become programs.
+    children: tuple[Point, ...]
     # Every content that the pointer ever has, the first being that before the pass.
     pointers: tuple[bytes, ...]
+    # How many points of the pass come before the check of its set begins, and up to the last that touches the set.
+    judged: int
+    settled: int
 
     @property
     def pointers_of_failed(self) -> tuple[bytes, ...]:
@@ -74,16 +91,27 @@ class Trace:
 
 
 @frozen
-class Verdict:
-    """What one strike came to."""
+class Strike:
+    """A point, and what happens there."""
 
     point: Point
     fault: str
+
+    @property
+    def ends_the_pass(self) -> bool:
+        """Whether the pass itself is killed."""
+        return self.fault == KILL and not self.point.is_child
+
+
+@frozen
+class Struck:
+    """What a struck pass came to."""
+
     code: int
-    # How many managed paths were at their new state right after.
-    done: int
-    # What does not hold; empty where all is well.
-    wrong: tuple[str, ...]
+    out: str
+    err: str
+    # The likeness of the call that was struck; None where none was.
+    likeness: str | None
 
 
 def trace_pass(stage: Stage) -> Trace:
@@ -91,26 +119,35 @@ def trace_pass(stage: Stage) -> Trace:
     with stage.copy() as root:
         before = (root / STATE / "pointer.json").read_bytes()
         log = root.parent / "trace"
-        names = ",".join(f"?{name}" for name in (*WRITING, *_OPENS))
+        names = ",".join(f"?{name}" for name in (*WRITING, *_OPENS, *_STARTS, *_SHOWING, "execve"))
         options = ["-f", "--seccomp-bpf", "-y", "-s", "65536", "-e", f"trace={names}"]
-        done = _strace(root, log, options)
-        assert done.returncode == 0, done.stderr
+        done = _strace(stage, root, log, options)
+        assert done.returncode == stage.code, done.stderr
         calls = parse(log.read_text(errors="replace"))
         after = (root / STATE / "pointer.json").read_bytes()
     pointers = (before, *(_bytes(match[1]) for call in calls if (match := _POINTER_WRITE.match(call.arguments))))
     assert pointers[-1] == after, "the trace does not hold what the pointer came to"
-    return Trace(tuple(_points(calls)), pointers)
+    numbered = _numbered(calls)
+    points = [point for point, _ in numbered if not point.is_child and point.name != "execve"]
+    judges = [(point, pid) for point, pid in numbered if point.name == "execve" and JUDGES in point.likeness]
+    pids = {pid for _, pid in judges}
+    children = [point for point, pid in numbered if pid in pids and point.name in _SHOWING]
+    judged = judges[0][0].number if judges else 0
+    of_set = [point.number for point in points if "set-" in point.likeness]
+    return Trace(tuple(points), tuple(children), pointers, judged, max(of_set, default=-1) + 1)
 
 
-def _points(calls: list[Call]) -> Iterator[Point]:
-    own = calls[0].pid
-    writing = [call for call in calls if call.pid == own and _is_writing(call)]
-    for number, call in enumerate(writing):
-        yield Point(number, call.name, call.nth, _like(call.arguments))
-
-
-def _is_writing(call: Call) -> bool:
-    return call.name not in _OPENS or any(flag in call.arguments for flag in _CREATES)
+def _numbered(calls: Sequence[Call]) -> list[tuple[Point, int]]:
+    """Return the points of the pass, and those of its children, each with its process."""
+    own, number, found = calls[0].pid, 0, []
+    for call in calls:
+        is_child = call.pid != own
+        if call.name in _OPENS and not any(flag in call.arguments for flag in _CREATES):
+            continue
+        likeness = call.arguments if call.name == "execve" else _like(call.arguments)
+        found.append((Point(number, call.name, call.nth, likeness, is_child), call.pid))
+        number += not is_child and call.name != "execve"
+    return found
 
 
 def _like(arguments: str) -> str:
@@ -126,48 +163,26 @@ def _bytes(literal: str) -> bytes:
     return value
 
 
-def strike(stage: Stage, trace: Trace, point: Point, fault: str) -> Verdict:
-    """Strike a fresh copy of the prepared host at one point, and judge the host right after and two passes later."""
-    with stage.copy() as root:
-        log = root.parent / "trace"
-        action = "signal=KILL" if fault == KILL else f"error={fault}"
-        inject = f"inject={point.name}:{action}:when={point.nth}"
-        # Children are not followed: each would be struck at its own n-th call.
-        done = _strace(root, log, ["-y", "-s", "256", "-e", f"trace={point.name}", "-e", inject])
-        struck = _struck(log)
-        wrong = [*_judge_strike(point, struck), *_judge_end(done, fault), *_judge_host(stage, root)]
-        if fault != KILL and done.returncode == 0:
-            wrong += _judge_success(stage, root, done.stderr)
-        versions = trace.pointers if fault == KILL else trace.pointers_of_failed
-        wrong += _judge_pointer(root, versions)
-        achieved = sum(State.read(root / path) == state for path, state in stage.new.items())
-        wrong += _judge_next(stage, trace, root)
-    return Verdict(point, fault, done.returncode, achieved, tuple(wrong))
+def run_struck(stage: Stage, root: Path, strike: Strike) -> Struck:
+    """Run the pass on a copy of the prepared host, struck at one point."""
+    log = root.parent / "trace"
+    action = "signal=KILL" if strike.fault == KILL else f"error={strike.fault}"
+    inject = f"inject={strike.point.name}:{action}:when={strike.point.nth}"
+    # Without -f children are not followed: each would be struck at its own n-th call.
+    follow = ["-f"] if strike.point.is_child else []
+    done = _strace(stage, root, log, [*follow, "-y", "-s", "256", "-e", f"trace={strike.point.name}", "-e", inject])
+    return Struck(done.returncode, done.stdout, done.stderr, _find_struck(log))
 
 
-def _strace(root: Path, log: Path, options: Iterable[str]) -> "subprocess.CompletedProcess[str]":
-    argv = ["strace", "-qq", "-o", str(log), *options, "--", *command(root, "apply")]
-    with subprocess.Popen(
-        argv,
-        env=environment(root.parent),
-        cwd="/",
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        try:
-            out, err = process.communicate(timeout=_SECONDS)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            return subprocess.CompletedProcess(argv, HUNG, "", f"it did not end within {_SECONDS} seconds")
-    return subprocess.CompletedProcess(argv, process.returncode, out, err)
+def _strace(stage: Stage, root: Path, log: Path, options: Iterable[str]) -> "subprocess.CompletedProcess[str]":
+    argv = ["strace", "-qq", "-o", str(log), *options, "--", *stage.prefix, *command(root, "apply")]
+    try:
+        return run_in_session(argv, environment(root.parent), _SECONDS, cwd="/")
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(argv, HUNG, "", f"it did not end within {_SECONDS} seconds")
 
 
-def _struck(log: Path) -> str | None:
-    """Return the likeness of the call that was struck; None where none was."""
+def _find_struck(log: Path) -> str | None:
     for line in reversed(log.read_text(errors="replace").splitlines()):
         match = _STRUCK.fullmatch(line)
         if match is not None:
@@ -175,113 +190,6 @@ def _struck(log: Path) -> str | None:
     return None
 
 
-def _judge_strike(point: Point, struck: str | None) -> Iterator[str]:
-    """A strike elsewhere would prove something else."""
-    if struck is None:
-        yield f"the pass never made call {point.nth} of {point.name}"
-    elif _target(struck) != _target(point.likeness):
-        yield f"struck at {struck}, meant {point.likeness}"
-
-
-def _target(likeness: str) -> str:
-    """Return what a likeness touches: data that is written is not shown by both traces."""
-    return likeness.partition(', "')[0] if re.match(r"N<", likeness) and ', "' in likeness else likeness
-
-
-def _judge_end(done: "subprocess.CompletedProcess[str]", fault: str) -> Iterator[str]:
-    if "Traceback" in done.stderr or "Traceback" in done.stdout:
-        yield f"a traceback: {done.stderr[-300:]}"
-    if fault == KILL:
-        if done.returncode != -signal.SIGKILL:
-            yield f"the killed pass ended with {done.returncode}"
-        return
-    if done.returncode not in HONEST_CODES:
-        yield f"exit code {done.returncode}: {done.stderr[-300:]}"
-    if done.returncode and not (done.stderr + done.stdout).strip():
-        yield f"exit code {done.returncode} without a word"
-
-
-def _judge_success(stage: Stage, root: Path, words: str) -> Iterator[str]:
-    """A pass that says all went well did everything, and told it: in a report, or in short on stderr (design 1.5)."""
-    for path, new in stage.new.items():
-        if State.read(root / path) != new:
-            yield f"exit code 0, and /{path} is not as wanted"
-    if not any((root / REPORTS).glob("*.json")) and "in short:" not in words:
-        yield f"exit code 0, and neither a report nor a word of it: {words[-300:]}"
-
-
-def _judge_pointer(root: Path, versions: Iterable[bytes]) -> Iterator[str]:
-    pointer = root / STATE / "pointer.json"
-    found = pointer.read_bytes() if pointer.exists() else b""
-    if found not in versions:
-        yield f"the pointer is no version that the pass may write: {found.decode(errors='replace')}"
-
-
-def _judge_host(stage: Stage, root: Path) -> Iterator[str]:
-    """Old or new at every path, and nothing that a reader would take for a file of its own."""
-    for path, new in stage.new.items():
-        found = State.read(root / path)
-        if not _is_old_or_new(found, stage.old[path], new):
-            yield f"/{path} is neither old nor new: {found}"
-    for path in sorted(paths(root) - set(stage.new) - stage.others):
-        folder, _, name = path.rpartition("/")
-        part = _PART.fullmatch(name)
-        if not is_own(path) and (part is None or f"{folder}/{part['name']}" not in stage.new):
-            yield f"/{path} is there and is neither managed nor a leftover's name"
-        if not is_own(path) and (takers := readers_that_take(path)):
-            yield f"/{path} would be read by {', '.join(takers)}"
-    for report in (root / REPORTS).glob("*.json"):
-        if not isinstance(json.loads(report.read_bytes()), dict):
-            yield f"{report.name} is not a whole report"
-
-
-def _is_old_or_new(found: State | None, old: State | None, new: State | None) -> bool:
-    """Content changes come whole with their rights; rights alone change one by one, owner before mode."""
-    if found in {old, new}:
-        return True
-    if found is None or old is None or new is None or old.content != new.content or found.content != new.content:
-        return False
-    # A change of owner clears what is set-id in the old mode, so the mode may also be the old one without it.
-    modes = {old.mode, new.mode, old.mode & 0o777}
-    return found.mode in modes and found.uid in {old.uid, new.uid} and found.gid in {old.gid, new.gid}
-
-
-def _judge_next(stage: Stage, trace: Trace, root: Path) -> Iterator[str]:
-    """The next pass converges and sweeps; the one after it has nothing to do and writes nothing but its report."""
-    ran = run("apply", "--root", str(root))
-    if ran.code != 0:
-        yield f"the next pass ended with {ran.code}: {(ran.err or ran.out)[-300:]}"
-    for path, new in stage.new.items():
-        if State.read(root / path) != new:
-            yield f"the next pass left /{path} as {State.read(root / path)}"
-    yield from _judge_pointer(root, trace.pointers[-1:])
-    yield from _judge_residue(stage, root)
-    yield from _judge_quiet(root)
-
-
-def _judge_residue(stage: Stage, root: Path) -> Iterator[str]:
-    expected = {_unnumbered(path) for path in stage.own}
-    for path in sorted(paths(root) - set(stage.new) - stage.others):
-        if not is_own(path):
-            yield f"the next pass left /{path} behind"
-        elif _unnumbered(path) not in expected:
-            yield f"the next pass left /{path} behind, among what is datum's own"
-
-
-def _judge_quiet(root: Path) -> Iterator[str]:
-    without = (f"{STATE}/run", f"{STATE}/lock", REPORTS)
-    before = snapshot(root, without)
-    ran: Ran = run("apply", "--root", str(root))
-    if ran.code != 0 or len(ran.out.splitlines()) != 1 or "nothing to do" not in ran.out:
-        yield f"one more pass has something to do: {ran.code} {ran.out[-300:]}{ran.err[-300:]}"
-    after = snapshot(root, without)
-    if after != before:
-        changed = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
-        yield f"one more pass wrote {', '.join(changed)}"
-
-
-def _unnumbered(path: str) -> str:
-    """Return a path of datum's own without ids: of reports, objects and turns."""
-    if path.startswith(REPORTS):
-        return path if "/." in path else f"{REPORTS}/report"
+def unnumbered(path: str) -> str:
+    """Return a path without the ids that differ from run to run."""
     return _VARIABLE.sub("N", path)

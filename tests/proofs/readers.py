@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 _RUN_PARTS: Final = re.compile(r"[a-zA-Z0-9_-]+")
+# run-parts(8), --lsbsysinit: LSB's namespaces as well; its exceptions for what dpkg leaves behind are not relied on
+_LSB: Final = re.compile(r"[a-zA-Z0-9_-]+|_?([a-z0-9_.]+-)+[a-z0-9]+")
 _LOGROTATE_TABOO: Final = (
     ".bak",
     ".dpkg-bak",
@@ -25,11 +27,11 @@ READERS: Final[Mapping[str, tuple[str, Callable[[str], bool]]]] = {
     # cron(8) on Debian: the names of run-parts(8)
     "cron": ("etc/cron.", lambda name: _RUN_PARTS.fullmatch(name) is not None),
     # run-parts(8)
-    "run-parts": ("etc/update-motd.d", lambda name: _RUN_PARTS.fullmatch(name) is not None),
+    "run-parts": ("etc/update-motd.d", lambda name: _LSB.fullmatch(name) is not None),
     # sudoers(5): names that end in ~ or hold a dot are skipped
     "sudo": ("etc/sudoers.d", lambda name: "." not in name and not name.endswith("~")),
-    # logrotate(8), tabooext
-    "logrotate": ("etc/logrotate.d", lambda name: not name.endswith(_LOGROTATE_TABOO)),
+    # logrotate(8), tabooext; its patterns (fnmatch(3) with FNM_PERIOD) match no name that begins with a dot
+    "logrotate": ("etc/logrotate.d", lambda name: name.startswith(".") or not name.endswith(_LOGROTATE_TABOO)),
     # apt.conf(5), sources.list(5)
     "apt": ("etc/apt", lambda name: name.endswith((".list", ".sources", ".conf")) and not name.startswith(".")),
     # systemd.unit(5)

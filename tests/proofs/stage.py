@@ -1,7 +1,6 @@
-"""A prepared host on which one pass does everything that a pass can do, and what it was before and is after.
+"""A prepared host, enforced at a first revision, whose source has a second one; what it is before and after the pass.
 
-The host enforces a first revision; the source has a second one. The pass between them fetches, writes the pointer,
-creates, updates, replaces and removes files, changes attributes alone, checks candidates and removes a leftover.
+What the revisions declare is a scenario's matter (see `scenarios`).
 """
 
 import json
@@ -10,12 +9,12 @@ import shutil
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from tests.git_repository import GitRepository
 from tests.passes.scene import Ran, argv, run
@@ -25,8 +24,13 @@ STATE: Final = "var/lib/datum"
 REPORTS: Final = "var/log/datum/reports"
 OWN: Final = (STATE, "var/log/datum", "etc/datum")
 FLEET: Final = {"datum": 1, "agent": ">=0.1", "fleet": "0c0f7a52-6c6e-4b0e-9f0e-3b2f6f1d2a11", "layers": []}
-_LEFTOVER: Final = "etc/cron.d/.swept.datum.dpkg-tmp"
-_CHECK: Final = "/bin/true"
+SHELL: Final = "/bin/sh"
+# Stands in the script of a check that judges the set.
+JUDGES: Final = "judges-the-set"
+# While this file is there, a check that refuses does not.
+ACCEPTS: Final = "etc/accepts"
+# How a program is kept from namespaces of its own, as in most containers.
+WITHOUT_NAMESPACES: Final = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
 
 
 @frozen
@@ -54,23 +58,87 @@ class State:
             content = os.fsencode(path.readlink())
         return cls(stat.S_IFMT(status.st_mode), stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, content)
 
+    @classmethod
+    def read_all(cls, root: Path) -> "dict[str, State]":
+        """Read every entry below a root that is none of datum's own, by its path relative to the root."""
+        below = (str(path.relative_to(root)) for path in root.rglob("*"))
+        states = {path: cls.read(root / path) for path in below if not is_own(path)}
+        return {path: state for path, state in states.items() if state is not None}
+
+
+@frozen
+class Scenario:
+    """Two revisions, and what happens on the host between them."""
+
+    name: str
+    first: Mapping[str, Mapping[str, Any]]
+    second: Mapping[str, Mapping[str, Any]]
+    # Puts things on the host that no revision put there.
+    between: Callable[[Path], None]
+    # Of the repository, beside the manifest; those of the first revision that are missing here go with the second.
+    first_files: Mapping[str, str] = field(factory=dict)
+    second_files: Mapping[str, str] = field(factory=dict)
+    # Of the second revision.
+    contribute: Mapping[str, Mapping[str, str]] = field(factory=dict)
+    # Symbolic links of the repository in the second revision.
+    links: Mapping[str, str] = field(factory=dict)
+    # Put before the command.
+    prefix: tuple[str, ...] = ()
+    # How the pass from one to the other ends that nothing strikes.
+    code: int = 0
+    # Paths that one check guards, relative to the root.
+    guarded: frozenset[str] = frozenset()
+    # Paths that commands write, which have no promise of old or new.
+    loose: frozenset[str] = frozenset()
+    # The same scenario with a check that passes: what stands there while this one's check, which refuses, judges it.
+    passing: "Scenario | None" = None
+
 
 @frozen
 class Stage:
     """The prepared host, to be copied for each strike, and what a clean pass makes of it."""
 
     folder: Path
-    # Of each managed path.
+    # Of every path that is there before or after, but datum's own.
     old: Mapping[str, State | None]
     new: Mapping[str, State | None]
-    # Paths of everything else that is there before and after, and of what the clean pass leaves of its own.
+    # Paths that are the same before and after, and those of what the clean pass leaves of its own.
     others: frozenset[str]
     own: frozenset[str]
+    scenario: Scenario | None = None
+    # What may stand at a guarded path until its check has refused it.
+    judged: Mapping[str, State | None] = field(factory=dict)
 
     @property
     def root(self) -> Path:
         """The prepared root; never run on, only copied."""
         return self.folder / "root"
+
+    @property
+    def prefix(self) -> tuple[str, ...]:
+        """What to put before the command."""
+        return self.scenario.prefix if self.scenario else ()
+
+    @property
+    def code(self) -> int:
+        """How a pass ends that nothing strikes."""
+        return self.scenario.code if self.scenario else 0
+
+    @property
+    def guarded(self) -> frozenset[str]:
+        """Paths that change and that one check guards, with all below them."""
+        tops = self.scenario.guarded if self.scenario else frozenset()
+        return frozenset(path for path in self.changing if any(f"{path}/".startswith(f"{top}/") for top in tops))
+
+    @property
+    def loose(self) -> frozenset[str]:
+        """Paths that commands write."""
+        return self.scenario.loose if self.scenario else frozenset()
+
+    @property
+    def changing(self) -> frozenset[str]:
+        """Paths that the pass changes."""
+        return frozenset(path for path, state in self.new.items() if self.old[path] != state)
 
     @contextmanager
     def copy(self) -> Iterator[Path]:
@@ -84,74 +152,51 @@ class Stage:
             shutil.rmtree(place, ignore_errors=True)
 
 
-def first_resources(*, as_root: bool) -> dict[str, dict[str, Any]]:
-    """What the first revision declares."""
-    owned = {"owner": 0, "group": 0} if as_root else {}
-    return {
-        "file:/etc/updated": {"content": "old bytes\n" * 2, "mode": "0644"},
-        "file:/etc/sudoers.d/updated": {"content": "old rule\n", "mode": "0440"},
-        "file:/etc/attributes": {"content": "kept\n", "mode": "0644", **owned},
-        "file:/etc/mode-only": {"content": "kept\n", "mode": "0600"},
-        "file:/etc/both": {"content": "old\n", "mode": "0600", **owned},
-        "file:/etc/checked": {"content": "old\n", "validate": [_CHECK, "{path}"]},
-        "file:/etc/cron.d/swept": {"content": "kept\n"},
-        "file:/etc/profile.d/removed.sh": {"content": "old\n"},
-        "file:/etc/logrotate.d/removed": {"content": "old\n"},
-        "file:/etc/replaced": {"content": "kept\n"},
-        "file:/etc/same": {"content": "kept\n"},
-    }
-
-
-def second_resources(*, as_root: bool) -> dict[str, dict[str, Any]]:
-    """What the second revision declares."""
-    other = {"owner": 12, "group": 13} if as_root else {}
-    return {
-        "file:/etc/updated": {"content": "new bytes\n" * 3, "mode": "0644"},
-        "file:/etc/sudoers.d/updated": {"content": "new rule\n", "mode": "0440", "allow": ["access_loss"]},
-        "file:/etc/attributes": {"content": "kept\n", "mode": "4755" if as_root else "0755", **other},
-        "file:/etc/mode-only": {"content": "kept\n", "mode": "0640"},
-        "file:/etc/both": {"content": "new\n", "mode": "0644", **other},
-        "file:/etc/checked": {"content": "new\n", "validate": [_CHECK, "{path}"]},
-        "file:/etc/checked-new": {"content": "new\n", "validate": [_CHECK, "{path}"]},
-        "file:/etc/cron.d/swept": {"content": "kept\n"},
-        "file:/etc/cron.d/created": {"content": "new\n", "mode": "0600"},
-        "file:/etc/replaced": {"content": "kept\n", "allow": ["data_loss"]},
-        "file:/etc/same": {"content": "kept\n"},
-        "file:/etc/systemd/created.service": {"source": "files/unit"},
-    }
-
-
-def prepare(folder: Path) -> Stage:
+def prepare(folder: Path, scenario: Scenario) -> Stage:
     """Make a prepared host below an empty folder."""
-    as_root = os.geteuid() == 0
     root = folder / "root"
-    for name in ("cron.d", "sudoers.d", "profile.d", "logrotate.d", "systemd"):
+    for name in ("cron.d", "sudoers.d", "profile.d", "logrotate.d", "systemd", "set.d", "orphan.d"):
         (root / "etc" / name).mkdir(parents=True)
-    install(root, _CHECK)
-    first = first_resources(as_root=as_root)
-    for resource in first.values():
-        resource.setdefault("mode", "0644")
-    first["file:/etc/sudoers.d/updated"]["allow"] = ["access_loss"]
+    (root / "srv").mkdir()
+    (root / "tmp").mkdir()
+    install(root, SHELL)
     repository = GitRepository(folder / "fleet")
-    _commit(repository, first)
+    _commit(repository, scenario.first, scenario.first_files, {})
     expect(run("init", "--repo", str(repository.path), "--host", HOST, "--no-timer", "--root", str(root)))
     expect(run("apply", "--root", str(root)))
-    (root / "etc/replaced").unlink()
-    (root / "etc/replaced").symlink_to("same")
-    (root / _LEFTOVER).write_text("half of someth")
-    second = second_resources(as_root=as_root)
-    _commit(repository, second)
-    managed = sorted({name.removeprefix("file:/") for name in (*first, *second)})
-    old = {path: State.read(root / path) for path in managed}
+    scenario.between(root)
+    shutil.rmtree(repository.path / "files", ignore_errors=True)
+    for name, text in scenario.links.items():
+        link = repository.path / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(text)
+    _commit(repository, scenario.second, scenario.second_files, scenario.contribute)
+    old = State.read_all(root)
     clean = folder / "clean"
     copy_tree(root, clean)
-    expect(run("apply", "--root", str(clean)))
-    new = {path: State.read(clean / path) for path in managed}
-    everything = paths(root) - set(managed) - {_LEFTOVER}
-    others = frozenset(path for path in everything if not is_own(path))
+    expect(apply(clean, scenario.prefix), scenario.code)
+    new = State.read_all(clean)
     own = frozenset(path for path in paths(clean) if is_own(path))
     shutil.rmtree(clean)
-    return Stage(folder, old, new, others, own)
+    judged: Mapping[str, State | None] = {}
+    if scenario.passing is not None:
+        (folder / "passing").mkdir()
+        passing = prepare(folder / "passing", scenario.passing)
+        judged = {path: passing.new[path] for path in passing.guarded}
+        shutil.rmtree(folder / "passing")
+    everything = sorted({*old, *new, *judged})
+    same = frozenset(path for path in everything if old.get(path) == new.get(path))
+    before, after = ({path: states.get(path) for path in everything} for states in (old, new))
+    return Stage(folder, before, after, same, own, scenario, judged)
+
+
+def apply(root: Path, prefix: tuple[str, ...] = ()) -> Ran:
+    """Run one pass to its end; in this process where nothing comes before the command."""
+    if not prefix:
+        return run("apply", "--root", str(root))
+    argv = [*prefix, *command(root, "apply")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment(root.parent), cwd="/")
+    return Ran(done.returncode, done.stdout, done.stderr)
 
 
 def is_own(path: str) -> bool:
@@ -198,14 +243,16 @@ def fast_folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _commit(repository: GitRepository, resources: Mapping[str, Mapping[str, Any]]) -> None:
-    repository.commit(
-        {
-            "fleet.yaml": json.dumps(FLEET, indent=1),
-            f"hosts/{HOST}.yaml": json.dumps({"resources": resources}, indent=1),
-            "files/unit": "[Service]\nExecStart=/bin/true\n",
-        }
-    )
+def _commit(
+    repository: GitRepository,
+    resources: Mapping[str, Mapping[str, Any]],
+    files: Mapping[str, str],
+    contribute: Mapping[str, Mapping[str, str]],
+) -> None:
+    lifted = {"limits": dict.fromkeys(("removals", "replaces", "changed"), "none")}
+    host = {"contribute": contribute, "resources": resources}
+    manifest = {"fleet.yaml": json.dumps({**FLEET, **lifted}, indent=1), f"hosts/{HOST}.yaml": json.dumps(host, indent=1)}
+    repository.commit({**manifest, **files})
 
 
 def install(root: Path, program: str, target: str = "") -> None:

@@ -141,4 +141,4 @@ def test_a_power_cut_in_mid_pass_leaves_old_or_new(
     fleet.datum(machine, "apply")
     assert {machine.read(name.removeprefix("file:")) for name in resources("", MANY)} == {b"new\n" * 200}
     with pytest.raises((HostError, OSError)):
-        machine.read("/etc/.app-00.conf.datum.dpkg-tmp")
+        machine.read("/etc/.app-00.conf.datum~.dpkg-tmp")

@@ -6,69 +6,44 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from attrs import frozen
 
 import datum_providers
 from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
+from tests.proofs.fields import CONTRIBUTE, FAILING_FIELDS, FILES, LINKS, PROGRAMS, PROVEN_FIELDS, Proof, text_at
 from tests.proofs.on_host import FleetOnHost
 
-FILES: Final = {"files/bytes": b"\x00\xff\r\n$ ${host.name}", "templates/motd": b"{{ host.name | upper }}\n"}
+PLACES: Final = {"overlay", "booted-bookworm", "booted-trixie", "recorded"}
+UNLIMITED: Final = {"limits": {"removals": "none", "replaces": "none", "changed": "none"}}
 
 
-@frozen
-class Proof:
-    """What is declared of one file, what then stands there, and a command that spoils just that."""
-
-    attributes: Mapping[str, Any]
-    # By `stat --format`: user, group, mode.
-    status: str
-    content: bytes
-    spoil: str
-
-    def path_of(self, field: str) -> str:
-        """Return where the file of this proof lies."""
-        return f"/etc/proof-{field}"
-
-
-def _text(**attributes: Any) -> dict[str, Any]:
-    return {"content": "text\n", **attributes}
-
-
-_CHECK: Final = ["/bin/grep", "-q", "^text", "{path}"]
-_PLAIN: Final = "root root 644"
-_OVERWRITE: Final = "echo spoilt > {path}"
-
-# By type and field. The test below runs each of them; nothing else may be claimed by a schema.
-PROVEN_FIELDS: Final[Mapping[str, Proof]] = {
-    "file.content": Proof(_text(), _PLAIN, b"text\n", _OVERWRITE),
-    "file.source": Proof({"source": "files/bytes"}, _PLAIN, FILES["files/bytes"], _OVERWRITE),
-    "file.template": Proof({"template": "templates/motd"}, _PLAIN, b"WEB1\n", _OVERWRITE),
-    "file.mode": Proof(_text(mode="4750"), "root root 4750", b"text\n", "chmod 0600 {path}"),
-    "file.owner": Proof(_text(owner="games"), "games root 644", b"text\n", "chown root {path}"),
-    "file.group": Proof(_text(group=8), "root mail 644", b"text\n", "chgrp root {path}"),
-    "file.validate": Proof(_text(validate=_CHECK), _PLAIN, b"text\n", _OVERWRITE),
-}
-
-
-def claimed() -> set[str]:
-    """Return the fields of which a schema of any type says that a one-shot root proved them."""
+def fields() -> dict[str, list[str]]:
+    """Return every field of every type, with the places in which its schema says that it was proven."""
     schemas = Path(datum_providers.__file__).parent.glob("*/schema.json")
     return {
-        f"{path.parent.name}.{field}"
+        f"{path.parent.name}.{field}": about.get("x-proven", [])
         for path in schemas
         for field, about in json.loads(path.read_text(encoding="utf-8"))["properties"].items()
-        if "overlay" in about.get("x-proven", ())
     }
 
 
+def test_every_field_says_where_it_was_proven() -> None:
+    silent = sorted(field for field, places in fields().items() if not places or not set(places) <= PLACES)
+    assert len(fields()) >= 48
+    assert not silent
+
+
 def test_what_a_schema_claims_is_proven_and_what_is_proven_is_claimed() -> None:
-    assert claimed() == set(PROVEN_FIELDS)
+    claimed = {field for field, places in fields().items() if "overlay" in places}
+    assert claimed == set(PROVEN_FIELDS)
+    assert set(FAILING_FIELDS) <= claimed
 
 
 @pytest.mark.parametrize("field", PROVEN_FIELDS)
 def test_a_proof_declares_the_field_that_it_is_for(field: str) -> None:
-    assert field.partition(".")[2] in PROVEN_FIELDS[field].attributes
+    kind, _, name = field.partition(".")
+    for proof in (PROVEN_FIELDS[field], FAILING_FIELDS.get(field, PROVEN_FIELDS[field])):
+        assert any(name in about for origin, about in proof.resources.items() if origin.startswith(f"{kind}:"))
 
 
 @pytest.fixture
@@ -76,43 +51,54 @@ def fleet(tmp_path: Path, agent_bind: AgentBind) -> FleetOnHost:
     return FleetOnHost(tmp_path, agent_bind)
 
 
+def enrolled(make_oneshot: Callable[..., Oneshot], fleet: FleetOnHost, proofs: Mapping[str, Proof]) -> Oneshot:
+    """Return a Debian whose fleet declares all that the proofs do, each at a place of its own."""
+    slots = {"contribute": CONTRIBUTE} if any("assemble" in field for field in proofs) else {}
+    resources = {name: about for field, proof in proofs.items() for name, about in proof.at(field).items()}
+    fleet.shape(links=LINKS, programs=PROGRAMS)
+    fleet.commit(resources, files=FILES, host=slots, **UNLIMITED)
+    machine = make_oneshot(binds=(fleet.bind,))
+    for field, proof in proofs.items():
+        sh(machine, proof.before, field)
+    fleet.enrol(machine)
+    return machine
+
+
+def sh(machine: Oneshot, text: str, field: str) -> str:
+    """Run a script of a proof; return what it printed, in one line."""
+    return " ".join(machine.run(["sh", "-c", text_at(text, field)], check=False).stdout.split())
+
+
+def shown(machine: Oneshot, proofs: Mapping[str, Proof]) -> dict[str, str]:
+    return {field: sh(machine, proof.show, field) for field, proof in proofs.items()}
+
+
+def expected(proofs: Mapping[str, Proof]) -> dict[str, str]:
+    return {field: text_at(proof.shown, field) for field, proof in proofs.items()}
+
+
 def test_every_field_is_made_and_repaired_in_a_root_of_debian(
     make_oneshot: Callable[..., Oneshot], fleet: FleetOnHost
 ) -> None:
-    resources = {f"file:{proof.path_of(field)}": proof.attributes for field, proof in PROVEN_FIELDS.items()}
-    fleet.commit(resources, files=FILES)
-    machine = make_oneshot(binds=(fleet.bind,))
-    fleet.enrol(machine)
+    machine = enrolled(make_oneshot, fleet, PROVEN_FIELDS)
     fleet.datum(machine, "apply")
-    assert_all_stand(machine)
+    assert shown(machine, PROVEN_FIELDS) == expected(PROVEN_FIELDS)
+    assert "nothing to do" in fleet.datum(machine, "apply")
     for field, proof in PROVEN_FIELDS.items():
-        machine.run(["sh", "-c", proof.spoil.format(path=proof.path_of(field))])
-        assert seen(machine, proof.path_of(field)) != (proof.status, proof.content), field
-    said = fleet.datum(machine, "apply")
-    assert all(name in said for name in resources)
-    assert_all_stand(machine)
+        sh(machine, proof.spoil, field)
+    spoilt = shown(machine, PROVEN_FIELDS)
+    assert not [field for field, text in expected(PROVEN_FIELDS).items() if spoilt[field] == text]
+    fleet.datum(machine, "apply")
+    assert shown(machine, PROVEN_FIELDS) == expected(PROVEN_FIELDS)
     assert "nothing to do" in fleet.datum(machine, "apply")
 
 
-def test_what_a_check_refuses_never_stands_in_a_root_of_debian(
+def test_what_a_field_refuses_is_refused_in_a_root_of_debian(
     make_oneshot: Callable[..., Oneshot], fleet: FleetOnHost
 ) -> None:
-    path = PROVEN_FIELDS["file.validate"].path_of("file.validate")
-    fleet.commit({f"file:{path}": _text(validate=_CHECK)})
-    machine = make_oneshot(binds=(fleet.bind,))
-    fleet.enrol(machine)
-    fleet.datum(machine, "apply")
-    fleet.commit({f"file:{path}": {"content": "refused\n", "validate": _CHECK}})
-    fleet.datum(machine, "apply", code=1)
-    assert machine.read(path) == b"text\n"
-
-
-def seen(machine: Oneshot, path: str) -> tuple[str, bytes]:
-    """Return user, group and mode, and the bytes."""
-    return machine.run(["stat", "--format=%U %G %a", path]).stdout.strip(), machine.read(path)
-
-
-def assert_all_stand(machine: Oneshot) -> None:
-    """Expect every proof's file as it is declared."""
-    found = {field: seen(machine, proof.path_of(field)) for field, proof in PROVEN_FIELDS.items()}
-    assert found == {field: (proof.status, proof.content) for field, proof in PROVEN_FIELDS.items()}
+    machine = enrolled(make_oneshot, fleet, FAILING_FIELDS)
+    said = fleet.datum(machine, "apply", "--json", code=1)
+    outcomes = {entry["id"]: entry["outcome"] for entry in json.loads(said)["resources"]}
+    for field, proof in FAILING_FIELDS.items():
+        assert {outcomes[name] for name in proof.at(field)} <= {"failed"}, field
+    assert shown(machine, FAILING_FIELDS) == expected(FAILING_FIELDS)

@@ -1,0 +1,33 @@
+"""Make what a host shall have: lines of JSON on stdin, `[path, kind, what, mode, uid, gid]`. For the host's own Python."""
+
+import json
+import os
+import shutil
+import sys
+
+
+def make(path, kind, what, mode, uid, gid):
+    """Make one entry; `what` is a file's bytes, the other name of a hard link, the text of a symbolic link."""
+    if kind == "directory":
+        os.mkdir(path)
+    elif kind == "file":
+        with open(path, "w") as file:
+            file.write(what)
+    elif kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "hard":
+        os.link(what, path)
+        return
+    elif kind == "link":
+        os.symlink(what, path)
+    os.lchown(path, uid, gid)
+    if kind != "link":
+        os.chmod(path, mode)
+
+
+for line in sys.stdin:
+    entry = json.loads(line)
+    if entry[1] == "clear":
+        shutil.rmtree(entry[0], ignore_errors=True)
+    else:
+        make(*entry)
