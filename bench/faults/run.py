@@ -1,7 +1,7 @@
 """Strike passes at every writing system call; write JSON and a table of it.
 
-Run from the clone, as root: `.venv/bin/python -m bench.faults.run [--jobs N] [--kills | --every] [SCENARIO…]`. Each point is
-struck by SIGKILL and by one of the errors that it can have, in turn; by each of them with `--every`.
+Run from the clone, as root: `.venv/bin/python -m bench.faults.run [--jobs N] [--kills | --every] [SCENARIO…]`. Each
+point is struck by SIGKILL and by one of the errors that it can have, in turn; by each of them with `--every`.
 """
 
 import argparse
@@ -140,8 +140,8 @@ def _section(result: dict[str, Any]) -> list[str]:
     return [
         f"## {result['scenario']}",
         "",
-        f"{result['points']} points of the pass and {result['children']} of programs that are shown candidates were counted",
-        f"from a trace; {len(strikes)} strikes took {result['seconds']} s.",
+        f"{result['points']} points of the pass and {result['children']} of programs that are shown candidates were",
+        f"counted from a trace; {len(strikes)} strikes took {result['seconds']} s.",
         "",
         f"| call | {' | '.join(faults)} |",
         f"| --- |{' ---: |' * len(faults)}",

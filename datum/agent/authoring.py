@@ -16,7 +16,7 @@ from datum.errors import FleetError, UsageError
 from datum.fleet.findings import problem
 from datum.fleet.late import SAMPLE_MACHINE, substitute
 from datum.fleet.resolve import check_fleet, list_hosts, resolve_manifest
-from datum.graph.build import build_graph
+from datum.graph.build import bad_values, build_graph
 from datum.host.output import open_output
 from datum.model.graph import ResourceGraph
 from datum.model.identity import HostName, ResourceId
@@ -83,12 +83,21 @@ class Validation:
 
 
 def validate(tree: SourceTree, ports: Ports) -> Validation:
-    """Check every host of the fleet, twice, graphs included, and report everything."""
+    """Check every host of the fleet, twice, graphs included, and report everything.
+
+    Of a host with errors the resources that are sound are given to their types, too, and no graph is made.
+    """
     check = check_fleet(tree, ports.providers, agent_version=ports.agent)
     found = list(check.diagnostics)
     for manifest in check.manifests.values():
         try:
             sample_graph(manifest, tree, ports)
+        except FleetError as error:
+            found.extend(error.diagnostics)
+    for manifest in check.unsound.values():
+        try:
+            concrete, _ = substitute(manifest, tree, SAMPLE_MACHINE)
+            found.extend(bad_values(concrete, ports.providers))
         except FleetError as error:
             found.extend(error.diagnostics)
     return Validation(tree, check.manifests, sorted_unique(found))

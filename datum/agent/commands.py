@@ -25,7 +25,7 @@ from datum.model.pointer import Pointer
 from datum.model.report import PassReport
 from datum.model.revision import Revision
 from datum.model.source import SourceTree
-from datum.planner.orphans import KEEP_LINE
+from datum.planner.orphans import KEEP_LINE, REMOVABLE
 from datum.report.texts import illustrate
 from datum.repository.mirror import Mirror
 from datum.state.lock import JoinedPass, PassLock, SharedOutcome, acquire
@@ -268,7 +268,7 @@ def orphans(options: Options, ports: Ports) -> PlanMade:
 
 
 def _recalled(orphan: Orphan) -> Orphan:
-    if orphan.state is not OrphanState.REMOVE:
+    if orphan.state is not OrphanState.REMOVE or orphan.rule != REMOVABLE:
         return orphan
     return evolve(
         orphan,

@@ -3,13 +3,14 @@
 Effects: reads the mirror.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
 
 from attrs import frozen
 
 from datum.agent.desired import Resolver, Wanted
+from datum.diagnostics import Diagnostic, Severity
 from datum.model.graph import Node
 from datum.model.identity import HostName, ResourceId
 from datum.model.pointer import Pointer, TrailEntry
@@ -19,6 +20,20 @@ from datum.repository.mirror import Mirror
 
 HISTORY_LIMIT: Final = 1000
 """Commits that `datum orphans` looks back at most."""
+
+
+def unresolved_words(trail: Iterable[Declaration | Unresolved]) -> Iterator[Diagnostic]:
+    """Yield a warning for each revision of the trail that cannot be resolved: what it declared is not known."""
+    for entry in trail:
+        if isinstance(entry, Unresolved):
+            yield Diagnostic(
+                code="trail-unresolved",
+                summary="A revision whose resources may still be on this host cannot be resolved.",
+                detail=f"Revision {entry.revision.short} of the trail cannot be resolved, so nothing that is no longer "
+                f"declared is removed, and whether anything is left of it is unknown: {entry.detail}",
+                hint="make resolvable what it names, as by installing the types that it declares",
+                severity=Severity.WARNING,
+            )
 
 
 @frozen

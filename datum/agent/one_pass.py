@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from attrs import evolve, field, frozen
 
 from datum.agent.desired import Resolver, Wanted
-from datum.agent.memory import Memory
+from datum.agent.memory import Memory, unresolved_words
 from datum.agent.planning import Basis, Planned, Turn, plan_now
 from datum.agent.ports import Ports
 from datum.agent.settings import Settings
@@ -221,6 +221,7 @@ class OnePass:
         memory = Memory(self._resolver, self._mirror, self._store.now, self._settings.host)
         with self._stage("trail"):
             trail = memory.older(target, has_history=self._request.has_history)
+        story.diagnostics.extend(unresolved_words(trail))
         with self._hosts.reader(wanted) as reader:
             basis = self._basis(wanted, trail, target, reader)
             basis = evolve(basis, converged=lambda: memory.converged(wanted, trail))

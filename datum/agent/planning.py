@@ -12,10 +12,11 @@ from datum.agent.desired import Wanted
 from datum.model.graph import Node
 from datum.model.identity import HostName, ResourceId
 from datum.model.manifest import LimitClass
-from datum.model.observation import Observation, ObservedState, Present, Unobservable
-from datum.model.plan import Action, Plan, Replan
+from datum.model.observation import Absent, Observation, ObservedState, Present, Unobservable
+from datum.model.plan import Action, Plan, Replan, VerdictKind
 from datum.model.revision import Revision
-from datum.observer.observe import Look, observe_one, observe_state
+from datum.observer.observe import Look, excuse, observe_one, observe_state
+from datum.planner.ground import find_unreachable
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
 from datum.planner.orphans import find_orphans
 from datum.planner.plan import plan_pass, relabel
@@ -76,8 +77,7 @@ def plan_now(basis: Basis, look: Look | None = None) -> Planned:
     """
     seen = look or basis.look
     observed = observe_state(basis.wanted.graph.nodes, seen, known=basis.wanted.known)
-    orphans, sickness = observe_orphans(basis, seen)
-    observed = evolve(observed, sickness=(*observed.sickness, *sickness))
+    orphans, sickness = observe_orphans(basis, seen, observed.observations)
     given = PlanInput(
         revision=basis.wanted.manifest.revision,
         host=basis.host,
@@ -91,7 +91,23 @@ def plan_now(basis: Basis, look: Look | None = None) -> Planned:
         limits=basis.wanted.manifest.limits,
         allowed=basis.allowed,
     )
-    return plan_given(given, basis.converged)
+    planned = plan_given(given, basis.converged)
+    if not (observed.sickness or sickness):
+        return planned
+    observed = excuse(observed, _seen_to(planned))
+    observed = evolve(observed, sickness=(*observed.sickness, *sickness))
+    return evolve(planned, given=evolve(planned.given, observed=observed))
+
+
+def _seen_to(planned: Planned) -> frozenset[ResourceId]:
+    """Return what could not be looked at, and what the plan knows nevertheless what is to be done with."""
+    verdicts = planned.plan.verdicts
+    return frozenset(
+        origin
+        for origin, seen in planned.given.observed.observations.items()
+        if isinstance(seen, Unobservable)
+        and (origin not in verdicts or verdicts[origin].kind is not VerdictKind.UNOBSERVABLE)
+    )
 
 
 def plan_given(given: PlanInput, converged: Callable[[], Mapping[ResourceId, Node] | None]) -> Planned:
@@ -122,9 +138,14 @@ def without_history(planned: Planned, trail: frozenset[Revision]) -> Plan:
 
 
 def observe_orphans(
-    basis: Basis, look: Look
+    basis: Basis, look: Look, observations: Mapping[ResourceId, Observation]
 ) -> tuple[Mapping[ResourceId, OrphanSight], tuple[tuple[str, Unobservable], ...]]:
     """Look at everything that the trail declares and the target does not, in the terms of each declaration.
+
+    Args:
+        basis: of this pass.
+        look: by which means.
+        observations: of what the target declares: below a file or link of it there is nothing.
 
     Returns:
         What is known of each, and what says that the host is sick.
@@ -136,9 +157,19 @@ def observe_orphans(
             if origin.type in look.providers:
                 by_revision.setdefault(revision, {})[origin] = node
     removal = evolve(look, expect=type(look.expect)(), is_removal=True)
-    states = {revision: observe_state(nodes, removal) for revision, nodes in by_revision.items()}
+    states = {
+        revision: observe_state(nodes, removal, known=_hidden(nodes, basis, observations))
+        for revision, nodes in by_revision.items()
+    }
     sights = {origin: _sight(origin, sayings, states, look.reader) for origin, sayings in declared.items()}
     return sights, tuple(dict.fromkeys(found for state in states.values() for found in state.sickness))
+
+
+def _hidden(
+    nodes: Mapping[ResourceId, Node], basis: Basis, observations: Mapping[ResourceId, Observation]
+) -> Mapping[ResourceId, Observation]:
+    hidden = find_unreachable(nodes, basis.wanted.graph, observations, basis.providers)
+    return dict.fromkeys(hidden, Absent())
 
 
 def _sight(
@@ -190,7 +221,7 @@ class Turn:
 
     def observe(self, action: Action) -> Observation:
         """Look at one resource again."""
-        look = evolve(self.look, is_removal=action.orphan_of is not None)
+        look = self.look if action.orphan_of is None else evolve(self.look, is_removal=True)
         return observe_one(action.resource, self.node_of(action), look)
 
     def replan(self, action: Action, observation: Observation, staged: frozenset[ResourceId] = frozenset()) -> Replan:

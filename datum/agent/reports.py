@@ -15,7 +15,7 @@ from attrs import evolve, frozen
 
 from datum.diagnostics import Diagnostic
 from datum.errors import ExitCode, UsageError
-from datum.model.json import JsonValue, thaw
+from datum.model.json import JsonValue, compact_json
 from datum.model.report import PassReport
 from datum.model.result import PassOutcome
 from datum.report.as_json import report_to_json
@@ -58,7 +58,7 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
     """
     quiet = "quiet" if is_quiet(report) else "loud"
     path = folder / f"{report.id}.{report.outcome}.{quiet}{_SUFFIX}"
-    data = json.dumps(thaw(report_to_json(without_private(report))), indent=1).encode()
+    data = compact_json(report_to_json(without_private(report))).encode()
     try:
         folder.mkdir(mode=0o750, parents=True, exist_ok=True)
         # One name for all: what a killed pass left is gone with the next report.

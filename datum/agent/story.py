@@ -89,6 +89,7 @@ def tell(story: Story, store: PointerStore, ports: Ports, *, host: HostName, dur
         stages=story.stages,
         is_trail_cut=story.is_trail_cut,
         checks=report_checks(plan, story.results) if plan else (),
+        kept=plan.kept if plan else {},
     )
 
 

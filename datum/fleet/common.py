@@ -48,9 +48,15 @@ COMMON_SHAPES: Final[Mapping[str, Shape]] = MappingProxyType(
 """Fields of every type that are merged."""
 
 
-def wrong_common(name: str, value: JsonValue, own_fields: Sequence[str]) -> tuple[str, str, str] | None:
-    """Return code, detail and hint of what is wrong with a common field, None if nothing is."""
-    return _CHECKS[name](name, value, own_fields)
+def wrong_common(name: str, value: JsonValue, enforced: Sequence[str]) -> tuple[str, str, str] | None:
+    """Return code, detail and hint of what is wrong with a common field, None if nothing is.
+
+    Args:
+        name: of the field.
+        value: of the field.
+        enforced: fields of the type that are compared with the host, each by itself.
+    """
+    return _CHECKS[name](name, value, enforced)
 
 
 def _truth(name: str, value: JsonValue, _own: Sequence[str]) -> tuple[str, str, str] | None:
@@ -73,8 +79,12 @@ def _hazards(name: str, value: JsonValue, _own: Sequence[str]) -> tuple[str, str
     return _list_of(name, value, [hazard.value for hazard in Hazard])
 
 
-def _own_fields(name: str, value: JsonValue, own: Sequence[str]) -> tuple[str, str, str] | None:
-    return _list_of(name, value, own)
+def _enforced_fields(name: str, value: JsonValue, enforced: Sequence[str]) -> tuple[str, str, str] | None:
+    wrong = _list_of(name, value, enforced)
+    if wrong is None or wrong[0] != "bad-value":
+        return wrong
+    code, detail, hint = wrong
+    return code, detail, hint or "Only what is compared with the host by itself can be left unmanaged."
 
 
 def _list_of(name: str, value: JsonValue, known: Sequence[str]) -> tuple[str, str, str] | None:
@@ -99,6 +109,6 @@ _CHECKS: Final[Mapping[str, Callable[[str, JsonValue, Sequence[str]], tuple[str,
         "moved": _text,
         "on_removal": _removal,
         "allow": _hazards,
-        "unmanaged": _own_fields,
+        "unmanaged": _enforced_fields,
     }
 )

@@ -213,7 +213,7 @@ def _common(node: Node, name: str, one: Declared, types: ResourceTypes, evaluato
         value = None
     if value is None:
         return Placed(value, node.location)
-    wrong = wrong_common(name, plain_value(value), tuple(one.schema.shapes))
+    wrong = wrong_common(name, plain_value(value), one.schema.enforced)
     if wrong is not None:
         code, detail, hint = wrong
         evaluator.problems.append(problem(code, node.location, detail, hint=hint))

@@ -52,6 +52,8 @@ class FleetCheck:
     manifests: Mapping[HostName, EffectiveManifest]
     # Sorted by place, each once.
     diagnostics: tuple[Diagnostic, ...]
+    # Of other hosts, if all declarations could be read: the resources that nothing is wrong with. Without a digest.
+    unsound: Mapping[HostName, EffectiveManifest] = MappingProxyType({})
 
 
 def resolve_manifest(
@@ -76,6 +78,7 @@ def check_fleet(tree: SourceTree, providers: Mapping[str, AnyProvider], *, agent
     library = Library(tree, ResourceTypes(providers), agent_version)
     findings = Findings()
     manifests: dict[HostName, EffectiveManifest] = {}
+    unsound: dict[HostName, EffectiveManifest] = {}
     try:
         fleet = library.fleet()
     except FleetError as error:
@@ -87,15 +90,21 @@ def check_fleet(tree: SourceTree, providers: Mapping[str, AnyProvider], *, agent
     hosts = library.host_names()
     samples = (pattern.sample(hosts) for pattern in fleet.patterns)
     for host in sorted({*hosts, *(name for name in samples if name is not None)}):
-        try:
-            manifests[host] = _resolve(library, host)
-            if _resolve(library, host).digest != manifests[host].digest:
-                detail = f"Resolving {host} twice gave two manifests; this is a bug in datum or in a provider."
-                findings.add(problem("not-deterministic", SourceLocation(f"hosts/{host}.yaml"), detail))
-        except FleetError as error:
-            findings.items.extend(error.diagnostics)
+        own = Findings()
+        manifest = _read(library, host, own)
+        findings.items.extend(own.items)
+        # Where declarations could not be read, what is left of a resource says nothing of it.
+        if own.items and not own.is_incomplete:
+            sound = tuple(one for one in manifest.resources if one.id not in own.tainted)
+            unsound[host] = evolve(manifest, resources=sound)
+        if own.items:
+            continue
+        manifests[host] = _digested(manifest)
+        if _resolve(library, host).digest != manifests[host].digest:
+            detail = f"Resolving {host} twice gave two manifests; this is a bug in datum or in a provider."
+            findings.add(problem("not-deterministic", SourceLocation(f"hosts/{host}.yaml"), detail))
     findings.items.extend(unreadable_files(tree, manifests.values()))
-    return FleetCheck(MappingProxyType(manifests), sorted_unique(findings.items))
+    return FleetCheck(MappingProxyType(manifests), sorted_unique(findings.items), MappingProxyType(unsound))
 
 
 def _read_everything(library: Library, layers: tuple[str, ...] | None, findings: Findings) -> None:
@@ -124,8 +133,24 @@ def _read_everything(library: Library, layers: tuple[str, ...] | None, findings:
 
 
 def _resolve(library: Library, host: HostName) -> EffectiveManifest:
-    fleet = library.fleet()
     findings = Findings()
+    manifest = _read(library, host, findings)
+    findings.stop()
+    return _digested(manifest)
+
+
+def _digested(manifest: EffectiveManifest) -> EffectiveManifest:
+    return evolve(manifest, digest=manifest_digest(manifest))
+
+
+def _read(library: Library, host: HostName, findings: Findings) -> EffectiveManifest:
+    """Return what a host declares, as far as it can be read, without a digest; what is wrong is added to `findings`.
+
+    Raises:
+        HostNotInFleetError: neither a host file nor a pattern is for this name.
+        FleetError: fleet.yaml cannot be read.
+    """
+    fleet = library.fleet()
     findings.extend(fleet.diagnostics)
     own = library.host(host)
     patterns = match_patterns(fleet.patterns, host, findings) if own is None else None
@@ -156,8 +181,7 @@ def _resolve(library: Library, host: HostName) -> EffectiveManifest:
         findings,
     )
     resources = _resources(library, sources, scope, slots, findings)
-    findings.stop()
-    manifest = EffectiveManifest(
+    return EffectiveManifest(
         library.tree.revision,
         host,
         fleet.header.fleet,
@@ -170,7 +194,6 @@ def _resolve(library: Library, host: HostName) -> EffectiveManifest:
         settings.enforcement,
         settings.on_observation_failure,
     )
-    return evolve(manifest, digest=manifest_digest(manifest))
 
 
 def _sources(library: Library, members: Sequence[Member], own: Source | None) -> tuple[Source, ...]:

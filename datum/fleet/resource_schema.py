@@ -15,7 +15,7 @@ from datum.fleet.shape import Shape, shapes_of
 from datum.fleet.values import Pieces, Placed, Table, kind_of
 from datum.model.identity import ResourceId
 from datum.model.json import JsonValue, thaw
-from datum.provider.contract import AnyProvider, DesiredError
+from datum.provider.contract import AnyProvider, DesiredError, FieldClass
 
 _KINDS: Final = {
     "string": "a string",
@@ -71,6 +71,11 @@ class ResourceSchema:
     def _schema(self) -> dict[str, Any]:
         """Return the schema as the two checkers take it."""
         return {key: thaw(value) for key, value in self.provider.schema.items()}
+
+    @property
+    def enforced(self) -> tuple[str, ...]:
+        """The fields that are state of their own: only these can be left unmanaged."""
+        return tuple(name for name, kind in self.provider.fields.items() if kind is FieldClass.ENFORCED)
 
     def fits(self, attributes: Mapping[str, JsonValue]) -> bool:
         """Tell whether attributes, as lists and dicts, satisfy the schema."""

@@ -65,6 +65,17 @@ def build_graph(manifest: EffectiveManifest, providers: Mapping[str, AnyProvider
     )
 
 
+def bad_values(manifest: EffectiveManifest, providers: Mapping[str, AnyProvider]) -> tuple[Diagnostic, ...]:
+    """Return which values of a manifest its types cannot mean, where no graph can be made of it.
+
+    Raises:
+        ProviderContractError: a provider raised, or answered what the contract does not allow.
+    """
+    diagnostics: list[Diagnostic] = []
+    _parse(manifest.resources, providers, diagnostics)
+    return tuple(diagnostics)
+
+
 def _parse(
     resources: Iterable[Resource], providers: Mapping[str, AnyProvider], diagnostics: list[Diagnostic]
 ) -> dict[ResourceId, Node]:

@@ -12,7 +12,7 @@ from typing import Final
 from attrs import field, frozen
 
 from datum.diagnostics import Diagnostic
-from datum.model.graph import Dependency, DependencyKind, Node, Target
+from datum.model.graph import MADE_PATH, Dependency, DependencyKind, Node, Target
 from datum.model.identity import ResourceId
 from datum.provider.paths import is_below, parents, paths_below
 
@@ -29,6 +29,8 @@ class Claims:
     holders: Mapping[Target, ResourceId]
     # Paths of exclusive directories that are wanted.
     exclusive: frozenset[str]
+    # Paths that are declared absent.
+    absent: frozenset[str]
     diagnostics: tuple[Diagnostic, ...] = field(repr=False)
     # What is declared absent below something that becomes a leaf goes first.
     edges: tuple[Dependency, ...] = ()
@@ -41,6 +43,7 @@ class Index:
         """Index the paths; sorting them waits until somebody asks what lies below one."""
         self._holders = claims.holders
         self._exclusive = claims.exclusive
+        self._absent = claims.absent
         self._paths = {target.key: holder for target, holder in claims.holders.items() if target.kind == "path"}
 
     def holder(self, target: Target) -> ResourceId | None:
@@ -55,8 +58,12 @@ class Index:
         return None
 
     def paths_below(self, path: str) -> tuple[str, ...]:
-        """Return every path below this one that a resource declares, absent ones included, sorted."""
+        """Return every path below this one that a resource declares or makes, absent ones included, sorted."""
         return tuple(paths_below(self._sorted, path))
+
+    def is_absent(self, path: str) -> bool:
+        """Whether this very path is declared absent."""
+        return path in self._absent
 
     def is_exclusive(self, path: str) -> bool:
         """Whether this very path is declared as an exclusive directory."""
@@ -64,7 +71,8 @@ class Index:
 
     @cached_property
     def _sorted(self) -> Sequence[str]:
-        return sorted(self._paths)
+        made = {target.key for target in self._holders if target.kind == MADE_PATH}
+        return sorted(made.union(self._paths))
 
 
 def claim_targets(nodes: Mapping[ResourceId, Node]) -> Claims:
@@ -87,15 +95,18 @@ def claim_targets(nodes: Mapping[ResourceId, Node]) -> Claims:
                 exclusive.add(target.key)
         diagnostics.extend(_protected(node))
     diagnostics.extend(_held_twice(nodes, targets, *pair) for pair, targets in doubles.items())
-    below, edges = _below(nodes, holders)
-    return Claims(holders, frozenset(exclusive), (*diagnostics, *below), edges)
+    paths, gone, leaves = _sorted_out(nodes, holders)
+    below, edges = _below(nodes, paths, gone, leaves)
+    return Claims(holders, frozenset(exclusive), frozenset(gone), (*diagnostics, *below), edges)
 
 
 def _below(
-    nodes: Mapping[ResourceId, Node], holders: Mapping[Target, ResourceId]
+    nodes: Mapping[ResourceId, Node],
+    paths: Sequence[tuple[str, ResourceId, bool]],
+    gone: Mapping[str, ResourceId],
+    leaves: Mapping[str, ResourceId],
 ) -> tuple[list[Diagnostic], tuple[Dependency, ...]]:
     """Return what lies where nothing can lie, and the edges to what has to go before something becomes a leaf."""
-    paths, gone, leaves = _sorted_out(nodes, holders)
     if not (gone or leaves):
         return [], ()
     found: dict[tuple[str, ResourceId, ResourceId], Diagnostic] = {}

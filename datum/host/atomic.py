@@ -42,7 +42,7 @@ _NO_TMPFILE: Final = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, er
 
 def wanted_attributes(place: Place, wanted: FileWrite) -> Attributes:
     """Return mode and owner: as declared, else as the regular file that is replaced, else 0644 and the caller."""
-    existing = place.regular
+    existing = place.predecessor
     mode = stat.S_IMODE(existing.st_mode) if existing else _DEFAULT_MODE
     uid, gid = (existing.st_uid, existing.st_gid) if existing else place.caller
     return Attributes(

@@ -77,7 +77,13 @@ def keep_capabilities(fd: int, kept: Mapping[str, bytes], remark: Callable[[str]
 
 
 def change_attributes(
-    place: Place, *, mode: str | None, uid: int | None, gid: int | None, remark: Callable[[str], None]
+    place: Place,
+    *,
+    mode: str | None,
+    uid: int | None,
+    gid: int | None,
+    from_anybody: bool,
+    remark: Callable[[str], None],
 ) -> None:
     """Change owner, then mode, of what stands at a place; its bytes and its inode stay.
 
@@ -88,47 +94,52 @@ def change_attributes(
         fd = os.open(place.name or ".", os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.folder.fd)
         try:
             status = os.fstat(fd)
-            check_change(place, status, mode)
+            is_strange = place.is_strange(status)
+            check_change(place, status, mode, from_anybody=from_anybody)
             if stat.S_ISLNK(status.st_mode):
-                _change_link(place, uid, gid)
+                # By its handle: the name may be another file's by now.
+                own(fd, place.path, _or(uid, status.st_uid), _or(gid, status.st_gid))
             else:
-                _change(fd, place, mode, (_or(uid, status.st_uid), _or(gid, status.st_gid)), remark)
+                owner = _or(uid, status.st_uid), _or(gid, status.st_gid)
+                _change(fd, place, mode, owner, None if is_strange else remark)
             _sync(fd, status)
         finally:
             os.close(fd)
 
 
-def _change(fd: int, place: Place, mode: str | None, owner: tuple[int, int], remark: Callable[[str], None]) -> None:
-    """Change an inode that is no link, keeping its capabilities."""
-    kept = read_extended(fd)
+def _change(
+    fd: int, place: Place, mode: str | None, owner: tuple[int, int], remark: Callable[[str], None] | None
+) -> None:
+    """Change an inode that is no link, keeping its capabilities; without `remark` they are lost, as the kernel has it.
+
+    A stranger who has it open for writing could put other bytes under them.
+    """
+    kept = {} if remark is None else read_extended(fd)
     own(fd, place.path, *owner)
     if mode is not None and stat.S_IMODE(os.fstat(fd).st_mode) != int(mode, 8):
         os.chmod(_handle(fd), int(mode, 8))  # noqa: PTH101 - what is open, by its handle
-    if _CAPABILITY in kept and _CAPABILITY not in read_extended(fd):
+    if remark is not None and _CAPABILITY in kept and _CAPABILITY not in read_extended(fd):
         keep_capabilities(fd, kept, remark)
 
 
-def check_change(place: Place, status: os.stat_result, mode: str | None) -> None:
+def check_change(place: Place, status: os.stat_result, mode: str | None, *, from_anybody: bool = False) -> None:
     """Refuse what is not safely ours to change, and a mode of a link.
 
     Args:
         place: where it stands.
         status: what stands there.
         mode: the mode that it shall have, None: as it is.
+        from_anybody: as of `set_attributes`.
 
     Raises:
         HostError: `unsafe-path`, `link-has-no-mode`.
     """
-    _check_inode(place, status)
+    _check_inode(place, status, from_anybody=from_anybody)
     if stat.S_ISLNK(status.st_mode) and mode is not None:
         raise HostError(f"'{place.path}' is a symbolic link, which has no mode of its own.", code="link-has-no-mode")
 
 
-def _change_link(place: Place, uid: int | None, gid: int | None) -> None:
-    os.chown(place.name, _or(uid, -1), _or(gid, -1), dir_fd=place.folder.fd, follow_symlinks=False)
-
-
-def _check_inode(place: Place, status: os.stat_result) -> None:
+def _check_inode(place: Place, status: os.stat_result, *, from_anybody: bool) -> None:
     """Refuse an inode that another user placed, or may hold open, where others make names.
 
     There a hard link to a file of somebody else may stand under any name, and who opened a file for writing keeps
@@ -137,9 +148,13 @@ def _check_inode(place: Place, status: os.stat_result) -> None:
     Raises:
         HostError: `unsafe-path`.
     """
-    if not place.folder.is_exposed or stat.S_ISDIR(status.st_mode):
+    if stat.S_ISDIR(status.st_mode):
+        _check_directory(place, status)
         return
-    if status.st_uid not in place.trusted:
+    if not place.folder.is_exposed:
+        return
+    is_given = from_anybody and not place.folder.is_sticky
+    if status.st_uid not in place.trusted and not is_given:
         raise unsafe_path(
             f"'{place.path}' belongs to uid {status.st_uid}, in a directory where others than root make names: it may "
             "still be open for writing there.",
@@ -150,6 +165,21 @@ def _check_inode(place: Place, status: os.stat_result) -> None:
             f"'{place.path}' has {status.st_nlink} links, in a directory where others than root make names: it may be "
             "another file under this name.",
             hint=f"`find / -xdev -inum {status.st_ino}` shows the other names; remove the wrong one",
+        )
+
+
+def _check_directory(place: Place, status: os.stat_result) -> None:
+    """Refuse a directory that a stranger made where everybody may: what lies in it, and its default access control
+    list, would stay that user's.
+
+    Raises:
+        HostError: `unsafe-path`.
+    """
+    if place.folder.is_sticky and place.folder.is_exposed and status.st_uid not in place.trusted:
+        raise unsafe_path(
+            f"'{place.path}' belongs to uid {status.st_uid}, in a directory where everybody makes names: what lies in "
+            "it, and what its access control list gives away, would stay.",
+            hint=f"look at it, and remove it: `rm -r {place.path}`; the next pass makes a new one",
         )
 
 

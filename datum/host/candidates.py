@@ -284,14 +284,16 @@ def _maker(place: Place) -> int:
 
 
 def _extended_of(place: Place) -> "Mapping[str, bytes] | None":
-    """Return the extended attributes of the regular file at the place, None if there is none."""
-    if place.regular is None:
+    """Return the extended attributes of the regular file at the place, None if there is none that gives any."""
+    if place.predecessor is None:
         return None
     try:
         fd = os.open(place.name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=place.folder.fd)
     except FileNotFoundError:
         return None
     try:
-        return dict(read_extended(fd)) if stat.S_ISREG(os.fstat(fd).st_mode) else None
+        status = os.fstat(fd)
+        is_giving = stat.S_ISREG(status.st_mode) and not place.is_strange(status)
+        return dict(read_extended(fd)) if is_giving else None
     finally:
         os.close(fd)

@@ -7,6 +7,7 @@ network and FUSE mounts are read in a child.
 
 import signal
 from types import FrameType, TracebackType
+from typing import ClassVar
 
 from datum.model.observation import Cause
 from datum.model.result import FailureCause
@@ -17,29 +18,48 @@ class Deadline:
     """`with Deadline(seconds):` raises `HostError` (cause and failure `deadline`) in the body when the time is over.
 
     A body that takes the error for that of one path and goes on is interrupted again after as many seconds. Only for
-    the main thread; deadlines do not nest.
+    the main thread; deadlines do not nest. The handler stays, since there is a deadline for every look at the host;
+    between two of them it does nothing.
     """
+
+    _running: "ClassVar[Deadline | None]" = None
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
 
     def __enter__(self) -> None:
-        self._before = signal.signal(signal.SIGALRM, self._ring)
+        if signal.getsignal(signal.SIGALRM) is not _ring:
+            signal.signal(signal.SIGALRM, _ring)
+        Deadline._running = self
         signal.setitimer(signal.ITIMER_REAL, self._seconds, self._seconds)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, self._before)
+        Deadline._running = None
 
-    def _ring(self, _number: int, frame: FrameType | None) -> None:
+    @classmethod
+    def ring(cls, frame: FrameType | None) -> None:
+        """Interrupt the body of the deadline that runs; one that begins or ends is left alone.
+
+        Raises:
+            HostError: a deadline runs.
+        """
         # Raised there it would leave the timer running, or never reach the body.
-        if frame is not None and frame.f_code in {Deadline.__enter__.__code__, Deadline.__exit__.__code__}:
+        is_at_the_edge = frame is not None and frame.f_code in {cls.__enter__.__code__, cls.__exit__.__code__}
+        if cls._running is None or is_at_the_edge:
             return
-        raise HostError(
+        raise cls._running._passed()  # noqa: SLF001 - its own
+
+    def _passed(self) -> HostError:
+        return HostError(
             f"It took longer than {self._seconds:g} s.",
             code="deadline-passed",
             cause=Cause.DEADLINE,
             failure=FailureCause.DEADLINE,
         )
+
+
+def _ring(_number: int, frame: FrameType | None) -> None:
+    Deadline.ring(frame)

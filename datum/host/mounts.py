@@ -7,7 +7,6 @@ mount hides.
 import os
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Self
 
@@ -75,15 +74,7 @@ class MountTable:
         Raises:
             HostError: there is no readable /proc.
         """
-        try:
-            data = Path(MOUNTINFO).read_bytes()
-        except OSError as error:
-            raise HostError(
-                f"The table of mounts {MOUNTINFO} cannot be read: {error.strerror}.",
-                code="mounts-unreadable",
-                hint="mount -t proc proc /proc",
-            ) from error
-        return cls.parse(data, os.path.realpath(root))
+        return cls.parse(read_mountinfo(), os.path.realpath(root))
 
     @classmethod
     def parse(cls, data: bytes, root: str) -> Self:
@@ -135,6 +126,48 @@ class MountTable:
             if path != folder and is_below(path, folder) and not any(is_below(path, seen) for seen in found):
                 found.append(path)
         return tuple(found)
+
+
+class MountReader:
+    """The table of this process below one root, parsed only where the kernel shows another one than the last time.
+
+    It is read each time all the same: a poll of mountinfo tells of mounts, and not that a folder above one got another
+    name.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._root: Final = root
+        self._data = b""
+        self._table: MountTable | None = None
+
+    def read(self) -> MountTable:
+        """Return the table as it is now.
+
+        Raises:
+            HostError: there is no readable /proc.
+        """
+        data = read_mountinfo()
+        if self._table is None or data != self._data:
+            self._data, self._table = data, MountTable.parse(data, os.path.realpath(self._root))
+        return self._table
+
+
+def read_mountinfo() -> bytes:
+    """Return the table of this process as the kernel writes it.
+
+    Raises:
+        HostError: there is no readable /proc.
+    """
+    try:
+        # Without a buffer: a table is read for every action.
+        with open(MOUNTINFO, "rb", buffering=0) as stream:  # noqa: PTH123 - a path of pathlib costs as much
+            return stream.readall()
+    except OSError as error:
+        raise HostError(
+            f"The table of mounts {MOUNTINFO} cannot be read: {error.strerror}.",
+            code="mounts-unreadable",
+            hint="mount -t proc proc /proc",
+        ) from error
 
 
 def _entry(line: bytes) -> _Entry:

@@ -96,11 +96,12 @@ def attach_tree(tree: int, path: str) -> None:
         os.close(tree)
 
 
-def make_read_only() -> None:
-    """Make every mount of this namespace read-only."""
+def make_read_only(path: str = "/", *, recursive: bool = True) -> None:
+    """Make what is mounted at a path read-only, with all that is mounted below; by default every mount."""
     attributes = struct.pack("QQQQ", _MOUNT_ATTR_RDONLY, 0, 0, 0)
-    what = "mount_setattr /"
-    _syscall(_MOUNT_SETATTR, what, _AT_FDCWD, b"/", _AT_RECURSIVE, attributes, len(attributes))
+    flags = _AT_RECURSIVE if recursive else 0
+    what = f"mount_setattr {path}"
+    _syscall(_MOUNT_SETATTR, what, _AT_FDCWD, os.fsencode(path), flags, attributes, len(attributes))
 
 
 def enter(*, is_offline: bool, inside_uid: int) -> None:

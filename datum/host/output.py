@@ -131,4 +131,5 @@ class _Output(io.RawIOBase):
             raise HostError(
                 f"{quoted(self._command.argv)} {how_it_ended(exit_code)}.{f' It wrote: {said}' if said else ''}",
                 code="program-failed",
+                summary="A program failed.",
             )

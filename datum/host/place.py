@@ -79,6 +79,21 @@ class Place:
         return self.existing if self.existing and stat.S_ISREG(self.existing.st_mode) else None
 
     @property
+    def predecessor(self) -> os.stat_result | None:
+        """The regular file that stands there, if what replaces it may keep its attributes."""
+        return None if self.regular is None or self.is_strange(self.regular) else self.regular
+
+    def is_strange(self, status: os.stat_result) -> bool:
+        """Whether somebody may have put an inode there so that what replaces it gets its mode or access control list.
+
+        In a directory where others make names that is all but files of root, of the caller and of the owner, under one
+        name; below a user's directory, not what is that user's.
+        """
+        if not self.folder.is_exposed or (self.trail.user and status.st_uid == self.trail.user):
+            return False
+        return status.st_uid not in self.trusted or status.st_nlink > 1
+
+    @property
     def directory(self) -> os.stat_result | None:
         """What stands there if it is a directory."""
         return self.existing if self.existing and stat.S_ISDIR(self.existing.st_mode) else None

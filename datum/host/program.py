@@ -24,6 +24,7 @@ from datum.provider.host import Command, CommandOutcome, HostError
 
 _log: Final = logging.getLogger(__name__)
 _TAIL_LINES: Final = 5
+_REFUSED: Final = "A program cannot be run."
 
 
 def run_program(
@@ -48,8 +49,9 @@ def run_program(
     _log.debug("run %s", line)
     if account is not None:
         _check_may_become(account)
-        who = {"HOME": account.home, "USER": account.name, "LOGNAME": account.name}
-        command = evolve(command, environment={**who, **command.environment})
+        identity = {"HOME": account.home, "USER": account.name, "LOGNAME": account.name}
+        command = evolve(command, environment={**identity, **command.environment})
+    who = f" as {account.name}" if account is not None else ""
     try:
         ended = _run(command, root, account, read_only=read_only)
     except (OSError, ValueError) as error:
@@ -58,11 +60,18 @@ def run_program(
         raise HostError(
             f"{line} ran longer than {command.timeout:g} s and was killed.{last_lines(ended)}",
             code="program-deadline",
+            summary="A program ran too long.",
+            hint=f"run it by hand{who} to see what it waits for; where the declaration has a `timeout`, raise it",
             cause=Cause.DEADLINE,
             failure=FailureCause.DEADLINE,
         )
     if ended.exit_code not in command.success:
-        raise HostError(f"{line} {how_it_ended(ended.exit_code)}.{last_lines(ended)}", code="program-failed")
+        raise HostError(
+            f"{line} {how_it_ended(ended.exit_code)}.{last_lines(ended)}",
+            code="program-failed",
+            summary="A program failed.",
+            hint=f"run it by hand{who} to see more",
+        )
     return CommandOutcome(ended.exit_code, ended.stdout, ended.stderr, ended.is_cut)
 
 
@@ -105,6 +114,7 @@ def _check_may_become(account: Account) -> None:
     raise HostError(
         f"No program can run as '{account.name}': only root runs programs as others.",
         code="program-refused",
+        summary=_REFUSED,
         failure=FailureCause.IMPOSSIBLE,
         hint="run datum as root",
     )
@@ -123,14 +133,16 @@ def not_started(command: Command, error: OSError | ValueError) -> HostError:
         return HostError(
             f"{line} cannot be run: {command.argv[0]} is not on this host, or the interpreter that it names.",
             code="program-missing",
+            summary="A program is not there.",
             hint=f"install what brings {command.argv[0].rpartition('/')[2]}, or correct the path",
         )
     if not isinstance(error, OSError):
-        return HostError(f"{line} cannot be run: {error}.", code="program-refused")
+        return HostError(f"{line} cannot be run: {error}.", code="program-refused", summary=_REFUSED)
     found = host_error(error, "run", command.argv[0])
     return HostError(
         f"{line} cannot be run: {error.strerror}.",
         code="program-refused",
+        summary=_REFUSED,
         cause=found.cause,
         failure=found.failure,
         hint="run datum as root, or allow user namespaces" if "NEWUSER" in str(error.strerror) else "",

@@ -7,7 +7,6 @@ import contextlib
 import os
 import stat
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TypeAlias
 
 from attrs import frozen
@@ -40,7 +39,8 @@ class Protection:
         base = os.path.realpath(root).rstrip("/")
         places: set[str] = set()
         for path in paths:
-            for place in (path, base + path):
+            # One that names the root is a path of this machine, and none below the root again.
+            for place in (path,) if is_below(path, base or "/") else (path, base + path):
                 places.update((os.path.normpath(place), os.path.realpath(place)))
         below = {place[len(base) :] for place in places if place.startswith(base + "/")}
         return cls(tuple(sorted(below | {os.path.normpath(path) for path in paths})), tuple(sorted(places)))
@@ -94,10 +94,15 @@ class Protection:
                 raise _refusal(trail.path, place)
 
     def _identities(self) -> Iterator[tuple[_Identity, str]]:
+        # By plain calls: all of them are asked for every change.
         for place in self._places:
-            for follow in (True, False):
-                with contextlib.suppress(OSError):
-                    yield _identity(Path(place).stat(follow_symlinks=follow)), place
+            try:
+                status = os.lstat(place)
+                yield _identity(status), place
+                if stat.S_ISLNK(status.st_mode):
+                    yield _identity(os.stat(place)), place  # noqa: PTH116
+            except OSError:
+                continue
 
     def _contents(self, devices: set[int]) -> Iterator[tuple[str, _Identity]]:
         """Return all that lies in protected directories on these devices."""

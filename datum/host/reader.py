@@ -244,7 +244,7 @@ class LocalReader:
     def _mounts(self) -> MountTable:
         known = self._fresh()
         if known.mounts is None:
-            known.mounts = MountTable.read(self._root.path)
+            known.mounts = self._root.mounts.read()
         return known.mounts
 
     def _names(self) -> NameTable:

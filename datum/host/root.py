@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO, Final
 
-from attrs import define, field
+from attrs import Factory, define, field
 
+from datum.host.mounts import MountReader
 from datum.host.protection import Protection
 from datum.host.walk import Walker
 from datum.model.content import Content
@@ -38,6 +39,7 @@ class HostRoot:
     from_tree: OpenContent | None
     # Whether anything is run here; not where the tree is nobody's that is trusted.
     runs_programs: bool = True
+    mounts: MountReader = field(default=Factory(lambda self: MountReader(self.path), takes_self=True), init=False)
     # How often files were changed here, and programs run, which may have mounted or installed something.
     changes: tuple[int, int] = field(default=(0, 0), init=False)
 

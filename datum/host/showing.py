@@ -8,7 +8,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -80,8 +80,8 @@ class Outcome:
 def run_shown(root: str, command: Command, changes: Sequence[Shown], *, is_online: bool = False) -> Outcome:
     """Run a program that sees every change, in their order, and nothing else changed.
 
-    It sees every file system read-only, the candidates included, but for throw-away copies of /run, /tmp and /var, and
-    of directories that get or lose a name. An ordinary user stands as root there.
+    It sees every file system read-only, the candidates included, but for throw-away copies of /run, /tmp and /var. An
+    ordinary user stands as root there.
 
     Args:
         root: root of the pass, and the program's.
@@ -140,19 +140,30 @@ def _show_all(root: str, changes: Sequence[Shown], *, is_online: bool) -> None:
         OSError: one cannot be shown.
     """
     table = namespaces.enclose(root, is_offline=not is_online)
-    wanted = {folder for folder in _SCRATCH if namespaces.is_directory(folder)}
-    wanted.update(folder for folder in _SCRATCH_MOUNTS if table.is_mount_point(folder))
-    wanted.update(folder for change in changes if (folder := _overlay_for(change, table)))
-    scene = _Scene(table, tuple(_uncovered(wanted, table)))
+    scratch = {folder for folder in _SCRATCH if namespaces.is_directory(folder)}
+    scratch.update(folder for folder in _SCRATCH_MOUNTS if table.is_mount_point(folder))
+    wanted = {folder for change in changes if (folder := _overlay_for(change, table))}
+    scene = _Scene(table, tuple(_uncovered(scratch | wanted, table)))
     for number, folder in enumerate(scene.overlays):
         namespaces.throw_away(folder, str(number), table.below(folder))
     for change in changes:
         _show(change, scene)
+    _close(scene, scratch)
     for change in changes:
         if not _is_shown(change, scene):
             # a pass of the check would say nothing about it
             raise OSError(0, f"the candidate does not show at {change.path}")
     os.chdir("/")
+
+
+def _close(scene: _Scene, scratch: Collection[str]) -> None:
+    """Make overlays read-only that are there for a candidate alone; what is for scratch in them stays as it is."""
+    closed = [folder for folder in scene.overlays if folder not in scratch]
+    for folder in sorted(set(scratch).difference(scene.overlays)):
+        if any(is_below(folder, outer) for outer in closed):
+            namespaces.bind(folder, folder, recursive=True)
+    for folder in closed:
+        namespaces.make_read_only(folder, recursive=False)
 
 
 def _overlay_for(change: Shown, table: MountTable) -> str:

@@ -109,13 +109,22 @@ class StagingWriter(LocalWriter):
             self._stage(FileKind.DIRECTORY, path, self._or_caller(wanted.uid), takes, prepare)
 
     def set_attributes(
-        self, path: str, *, mode: str | None = None, uid: int | None = None, gid: int | None = None
+        self,
+        path: str,
+        *,
+        mode: str | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        from_anybody: bool = False,
     ) -> None:
         """Note a change of owner and mode; of a candidate it is made at once.
 
         Raises:
-            HostError: nothing stands there, or it could not be changed.
+            HostError: nothing stands there, or it could not be changed; or it is taken from anybody, to whom nothing
+                can be given back.
         """
+        if from_anybody:
+            raise cannot_be_staged(f"'{path}' cannot change its owner in a set that is checked, whoever has it now.")
         normal = self._walker.normal(path)
         put = self.set.put_at(normal)
         hidden = put.hidden if put else self._inside(path)

@@ -310,7 +310,7 @@ class Put(Change):
         else:
             # opened for nothing but writing in place
             fd = -1
-            with contextlib.suppress(PermissionError):
+            with place.failing("write"), contextlib.suppress(PermissionError):
                 fd = os.open(self.name, _READ, dir_fd=place.folder.fd)
             candidate = FileCandidate(self.attributes, fd, writer.remark)
         candidate.has_name(place, self.name)

@@ -116,7 +116,13 @@ class LocalWriter(LocalReader):
             self._put(place, prepare_directory(place, wanted), () if wanted.replaces else None)
 
     def set_attributes(
-        self, path: str, *, mode: str | None = None, uid: int | None = None, gid: int | None = None
+        self,
+        path: str,
+        *,
+        mode: str | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        from_anybody: bool = False,
     ) -> None:
         """Change owner, then mode, of what stands at the path, without rewriting it.
 
@@ -124,11 +130,13 @@ class LocalWriter(LocalReader):
         those of a directory stay; a mode is set to the last bit, also setgid of a directory, which chmod(1) would keep;
         where an access control list is, the group's bits of the mode are its mask, and its other entries stay.
 
+        A file that is taken from anybody loses capabilities, too: who has it open may have written to it.
+
         Raises:
             HostError: nothing stands there, or it could not be changed.
         """
-        with self.changing(path, uid) as place:
-            change_attributes(place, mode=mode, uid=uid, gid=gid, remark=self.remark)
+        with self.changing(path, uid, removes=from_anybody and uid is None) as place:
+            change_attributes(place, mode=mode, uid=uid, gid=gid, from_anybody=from_anybody, remark=self.remark)
 
     def remove_file(self, path: str) -> None:
         """Unlink what stands at the path, anything but a directory, and a leftover beside it; nothing is no error.
@@ -211,8 +219,8 @@ class LocalWriter(LocalReader):
             path: where.
             uid: the owner that it shall have, None: as it is, else the caller.
             takes_name: whether what stands there loses its name.
-            removes: whether nothing is left there that has an owner. Then the change may be made in any one user's
-                directories: it is made with that user's rights.
+            removes: whether nothing is left there that has an owner, or it does not matter who that is. Then the change
+                may be made in any one user's directories: names are made and taken with that user's rights.
             coming: normal paths of directories that will stand before the change is made; see `Walker.trail`.
 
         Raises:
@@ -229,18 +237,23 @@ class LocalWriter(LocalReader):
                     is_mount_point=mounts.is_mount_point,
                     takes_name=takes_name,
                 )
-                owner = trail.user if removes else self._owner(existing, uid, only_regular=takes_name)
+                owner = trail.user if removes else self._owner(trail, existing, uid, is_new=takes_name)
                 trail.check(owner, self.caller[0], self._shared_gid)
                 yield Place(trail, existing, owner, self.caller, self._actor(trail), mounts)
         finally:
             self._root.note_change()
 
-    def _owner(self, existing: os.stat_result | None, uid: int | None, *, only_regular: bool) -> int:
+    def _owner(self, trail: Trail, existing: os.stat_result | None, uid: int | None, *, is_new: bool) -> int:
         if uid is not None:
             return uid
-        if existing is None or (only_regular and not stat.S_ISREG(existing.st_mode)):
+        if existing is None or (is_new and not self._hands_on(trail, existing)):
             return self.caller[0]
         return existing.st_uid
+
+    def _hands_on(self, trail: Trail, existing: os.stat_result) -> bool:
+        """Whether what replaces something belongs to its owner: not to a stranger who put it there."""
+        is_known = not trail.folder.is_exposed or existing.st_uid in {0, self.caller[0], trail.user}
+        return is_known and stat.S_ISREG(existing.st_mode)
 
     def _or_caller(self, uid: int | None) -> int:
         return self.caller[0] if uid is None else uid
@@ -250,8 +263,8 @@ class LocalWriter(LocalReader):
         group = self._root.shared.get(path)
         if group is None:
             return None
-        found = self.group_id(group)
-        return int(group) if found is None and group.isascii() and group.isdecimal() else found
+        # digits are a number, also where a group has them as its name
+        return int(group) if group.isascii() and group.isdecimal() else self.group_id(group)
 
     def _put(self, place: Place, candidate: Candidate, takes: tuple[str, ...] | None) -> None:
         try:

@@ -62,6 +62,11 @@ def canonical_json(value: JsonValue) -> bytes:
         raise ValueError(str(error)) from error
 
 
+def compact_json(value: JsonValue) -> str:
+    """Return JSON in one line, in ASCII, made by the C encoder, which knows no indent: for what may be large."""
+    return json.dumps(value, default=_as_dict)
+
+
 def sorted_json(value: JsonValue) -> bytes:
     """Return compact JSON with sorted keys, made by the C encoder.
 

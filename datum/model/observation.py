@@ -85,7 +85,8 @@ class Present:
 
     # In the normal form of the type; compared with what is wanted.
     fields: Mapping[str, FieldValue]
-    # What people want to see of a difference (the old text, bounded). Never compared, not in `plan_id`.
+    # What people want to see: the old text of a difference, bounded; as `kept` what it leaves alone below itself and
+    # why, `{"./path": "words"}`, bounded, with the number of others as `kept_more`. Never compared, not in `plan_id`.
     detail: JsonObject = field(default=EMPTY, eq=False, repr=False)
     # What this is on the host, where one thing can have two names and is certain to be one thing: device and inode
     # of a file with one link, the real name of a unit. Two ids of one identity are both unobservable.

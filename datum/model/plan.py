@@ -200,9 +200,9 @@ class Verdict:
 class OrphanState(enum.StrEnum):
     """What becomes of something that the trail declares and the target does not."""
 
-    # An action of the plan removes it.
+    # An action of the plan removes it: its own deletion, or one that takes it along or takes its place.
     REMOVE = "remove"
-    # It is not on the host: settled.
+    # It is not on the host, or what has its place now is: settled.
     ABSENT = "absent"
     # A rule looked at it and keeps it: settled.
     KEPT = "kept"
@@ -218,13 +218,23 @@ class Orphan:
     state: OrphanState
     # The rule that decided: `unobservable`, `absent`, `unresolvable`, `empty_manifest`, `protected_class`, `audit`,
     # `on_removal`, `default_keep`, `modified`, `package_owned`, `declared_below`, `holds_mount`, `holds_data`,
-    # `declared_otherwise`, `removable`.
+    # `declared_otherwise`, `removable`, `taken_over`, `taken_along`.
     rule: str
     # Full sentence, and the line or command that settles it.
     detail: str
     release: str = ""
     # The newest trail revision that declares it.
     declared_by: Revision | None = None
+
+
+@frozen
+class Kept:
+    """What a resource leaves alone below itself although it decides there."""
+
+    # Relative to the resource, beginning with `./`, and why each stays, in words. Bounded.
+    paths: Mapping[str, str]
+    # How many there are beside these.
+    more: int = 0
 
 
 @frozen
@@ -243,6 +253,8 @@ class Plan:
     checks: Mapping[str, tuple[Check, ...]] = field(factory=dict)
     # `sha256:<hex>` as design 1.3.
     plan_id: str = ""
+    # Only resources that leave something alone, with an action or without, by id. Not in `plan_id`.
+    kept: Mapping[ResourceId, Kept] = field(factory=dict, eq=False)
 
     @property
     def is_empty(self) -> bool:

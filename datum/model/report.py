@@ -8,7 +8,7 @@ from attrs import field, frozen
 from datum.diagnostics import Diagnostic, SourceLocation
 from datum.model.identity import HostName, ResourceId
 from datum.model.json import JsonValue
-from datum.model.plan import Hold, Orphan
+from datum.model.plan import Hold, Kept, Orphan
 from datum.model.pointer import Pointer
 from datum.model.result import Outcome, PassOutcome
 from datum.model.revision import Revision, SourceStatus
@@ -66,6 +66,8 @@ class ResourceReport:
     takes: tuple[str, ...] = ()
     # The check that refused this candidate, or that could not be run.
     refused_by: ResourceId | None = None
+    # Ids whose actions provide what this one needs: what it comes to is known after them.
+    known_after: tuple[ResourceId, ...] = ()
 
 
 class CheckOutcome(enum.StrEnum):
@@ -134,3 +136,5 @@ class PassReport:
     # Older entries fell off the trail in this pass (3.5).
     is_trail_cut: bool = False
     checks: tuple[CheckReport, ...] = ()
+    # What resources leave alone below themselves, those in sync included.
+    kept: Mapping[ResourceId, Kept] = field(factory=dict)

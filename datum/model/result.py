@@ -6,7 +6,7 @@ from attrs import field, frozen
 
 from datum.diagnostics import Diagnostic
 from datum.model.identity import ResourceId
-from datum.model.plan import Action, Change
+from datum.model.plan import Action, Change, Hold
 
 
 class Outcome(enum.StrEnum):
@@ -92,6 +92,8 @@ class ActionResult:
     action: Action
     outcome: Outcome
     verification: Verification | None = None
+    # What holds it: as planned, or what was found when its turn came. Set with `held` only.
+    hold: Hold | None = None
     # The resource whose outcome skipped this one.
     blocked_by: ResourceId | None = None
     diagnostics: tuple[Diagnostic, ...] = ()

@@ -5,7 +5,7 @@ breaks its contract makes its own resources unobservable and nothing else, a hos
 may be removed it is known what would go along, and what is mounted there.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from typing import Final
 
@@ -51,14 +51,14 @@ class Look:
 
 
 def observe_state(
-    nodes: Mapping[ResourceId, Node], look: Look, *, known: Mapping[ResourceId, Unobservable] | None = None
+    nodes: Mapping[ResourceId, Node], look: Look, *, known: Mapping[ResourceId, Observation] | None = None
 ) -> ObservedState:
     """Return an answer for every node.
 
     Args:
         nodes: what to look at.
         look: by which means.
-        known: resources that are known not to be observable (a late value could not be computed).
+        known: answers that need no look: a late value could not be computed, a file of the target is in the way.
     """
     observations: dict[ResourceId, Observation] = {**(known or {}), **_leaving_nothing(nodes, look)}
     breaches: dict[str, str] = {}
@@ -79,6 +79,23 @@ def observe_state(
         case OnObservationFailure.AUTO:
             pass
     return ObservedState(observations, look.machine, tuple(sickness), tuple(warnings), breaches)
+
+
+def excuse(state: ObservedState, origins: Collection[ResourceId]) -> ObservedState:
+    """Return the state without the sickness that rests on what could not be looked at, and is cleared by a plan.
+
+    Args:
+        state: as observed.
+        origins: resources that could not be looked at, and that the plan has something to do about all the same.
+    """
+    names = {str(origin) for origin in origins}
+    still = dict(_mass(state.observations, origins))
+    sickness = tuple(
+        (what, found)
+        for what, found in state.sickness
+        if (what in still if found.cause is Cause.MASS else what not in names)
+    )
+    return evolve(state, sickness=sickness)
 
 
 def _leaving_nothing(nodes: Mapping[ResourceId, Node], look: Look) -> Mapping[ResourceId, Absent]:
@@ -227,13 +244,15 @@ def _any(observations: Mapping[ResourceId, Observation]) -> Iterable[tuple[str, 
             yield str(origin), evolve(observation, scope=Scope.HOST)
 
 
-def _mass(observations: Mapping[ResourceId, Observation]) -> Iterable[tuple[str, Unobservable]]:
+def _mass(
+    observations: Mapping[ResourceId, Observation], excused: Collection[ResourceId] = ()
+) -> Iterable[tuple[str, Unobservable]]:
     """Yield each type of which more than half, and at least five, could not be looked at."""
     total: dict[str, int] = {}
     unseen: dict[str, int] = {}
     for origin, observation in observations.items():
         total[origin.type] = total.get(origin.type, 0) + 1
-        if isinstance(observation, Unobservable) and not observation.discounted:
+        if isinstance(observation, Unobservable) and not observation.discounted and origin not in excused:
             unseen[origin.type] = unseen.get(origin.type, 0) + 1
     for kind, count in sorted(unseen.items()):
         if count >= MASS_AT_LEAST and count * 2 > total[kind]:

@@ -8,8 +8,8 @@ from attrs import evolve, frozen
 from datum.model.graph import Node, Target
 from datum.model.identity import ResourceId
 from datum.model.manifest import Hazard
-from datum.model.observation import Observation, Scope, Unobservable
-from datum.model.plan import Action, Change, Hold, HoldReason, Need, Operation, Step, Verdict, VerdictKind
+from datum.model.observation import Absent, Cause, Observation, Scope, Unobservable
+from datum.model.plan import Action, Change, Effect, Hold, HoldReason, Need, Operation, Step, Verdict, VerdictKind
 from datum.planner.decide import (
     UNMOUNTED,
     BreachError,
@@ -26,6 +26,7 @@ from datum.planner.labels import label_of
 from datum.planner.orphans import OrphanPlan
 from datum.planner.removals import Taking
 from datum.provider.contract import AnyProvider, PredictingProvider, TransactionalProvider
+from datum.provider.paths import parents
 
 
 @frozen
@@ -67,6 +68,8 @@ class Draft:
         self._blockers = {action.resource: action.resource for action in orphans.actions if action.hold is not None}
         # Whose steps so far bring a target into being: certainly, or only possibly.
         self._makers: dict[Target, list[tuple[bool, ResourceId]]] = {}
+        # Directories that steps so far make anew where something else stands: nothing is in them then.
+        self._anew: dict[str, ResourceId] = {}
         self._required: dict[ResourceId, frozenset[ResourceId]] = {}
         # Asked once for each type: comparing an object with a protocol costs as much as planning a resource.
         kinds = {origin.type for origin in given.graph.nodes}
@@ -105,10 +108,13 @@ class Draft:
         step, node = found.step, turn.node
         makers = {need: self._makers.get(need.target, []) for need in step.needs}
         # What this step would make is known even where it is skipped: what needs it is skipped too, not impossible.
-        for effect in effects_of(node, step, turn.provider):
+        effects = effects_of(node, step, turn.provider)
+        for effect in effects:
             self._makers.setdefault(effect.target, []).append((effect.certain, turn.origin))
-        if turn.blocker is not None:
-            self._skip(node, step, turn.blocker)
+        self._renew(turn, step, effects)
+        blocker = turn.blocker or self._blocker_of(found.awaits)
+        if blocker is not None:
+            self._skip(node, step, blocker)
             return
         known_after = self._await(node, step, makers)
         if known_after is None:
@@ -119,6 +125,18 @@ class Draft:
             self._skip(node, step, self._blockers[stuck], detail)
             return
         self._act(turn, found, known_after | found.awaits)
+
+    def _renew(self, turn: _Turn, step: Step, effects: Iterable[Effect]) -> None:
+        """Remember which directories the step makes where something else stands, or where nobody can look yet."""
+        if step.operation is not Operation.REPLACE and not isinstance(turn.observation, Unobservable):
+            return
+        made = {effect.target for effect in effects if effect.certain}
+        for target in turn.node.targets:
+            if target.kind == "path" and target in made and not target.leaf:
+                self._anew[target.key] = turn.origin
+
+    def _blocker_of(self, origins: Iterable[ResourceId]) -> ResourceId | None:
+        return min((self._blockers[origin] for origin in origins if origin in self._blockers), default=None)
 
     def _step(self, turn: _Turn) -> _Decision | None:
         """Return what is to be done with a resource; where nothing is, it gets its verdict."""
@@ -153,9 +171,12 @@ class Draft:
         """Return the step that may be needed once what it requires has changed, and the actions that change that."""
         nothing: tuple[None, frozenset[ResourceId]] = (None, frozenset())
         observation = turn.observation
+        if isinstance(observation, Unobservable):
+            if observation.scope is not Scope.RESOURCE:
+                return nothing
+            if observation.cause is Cause.LOOP and (found := self._foresee_absent(turn)) is not None:
+                return found
         if turn.origin.type not in self._predicting:
-            return nothing
-        if isinstance(observation, Unobservable) and observation.scope is not Scope.RESOURCE:
             return nothing
         changing = frozenset(
             origin for origin in self._required[turn.origin] if origin in self.actions and not self.actions[origin].hold
@@ -164,6 +185,16 @@ class Draft:
         if foreseen is None:
             return nothing
         return decide(turn.node, foreseen, turn.provider), changing
+
+    def _foresee_absent(self, turn: _Turn) -> tuple[Step | None, frozenset[ResourceId]] | None:
+        """Return the step where a link is in the way now, and a directory that is made anew will stand in its place."""
+        paths = {target.key for target in turn.node.targets if target.kind == "path"}
+        folders = [parents(path)[0] for path in sorted(paths) if path != "/" and paths.isdisjoint(parents(path))]
+        makers = frozenset(self._anew[folder] for folder in folders if folder in self._anew)
+        if turn.node.resource.absent or not folders or any(folder not in self._anew for folder in folders):
+            return None
+        # As a reader answers for a path in a directory that is not there.
+        return decide(turn.node, Absent({"missing_parent": folders[0]}), turn.provider), makers
 
     def _await(
         self, node: Node, step: Step, makers: Mapping[Need, list[tuple[bool, ResourceId]]]

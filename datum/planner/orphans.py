@@ -5,16 +5,16 @@ owns it, nothing declared lies below it, its place or its `on_removal` says so, 
 deletion removes by itself; everything else is kept and named. What lies deeper is judged first.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Final
 
 from attrs import evolve, frozen
 
-from datum.model.graph import Node, ResourceGraph, Target, may_share
+from datum.model.graph import Node, ResourceGraph
 from datum.model.identity import ResourceId
 from datum.model.manifest import OnRemoval
-from datum.model.observation import Absent, Observation, Present, Unobservable
+from datum.model.observation import Absent, Present, Unobservable
 from datum.model.plan import Action, Hold, HoldReason, Label, Orphan, OrphanState
 from datum.model.revision import Revision
 from datum.planner.decide import (
@@ -26,15 +26,21 @@ from datum.planner.decide import (
     is_protected,
     removal_of,
 )
+from datum.planner.ground import Ground
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
 from datum.planner.removals import Removals
 from datum.provider.contract import AnyProvider, Removal
-from datum.provider.paths import parents, paths_below
+from datum.provider.paths import parents
 
 SHOWN: Final = 5
 """Paths that the word on an orphan names."""
 
 KEEP_LINE: Final = "declare it with 'absent: true' to remove it, or leave it: it is kept"
+
+REMOVABLE: Final = "removable"
+"""The rule on what goes by a deletion of its own."""
+TAKEN_OVER: Final = "taken_over"
+"""The rule on what has all its places held by other resources of the target now."""
 
 
 def find_orphans(
@@ -70,7 +76,7 @@ def plan_orphans(given: PlanInput) -> OrphanPlan:
     removals = Removals()
     if not given.orphans:
         return OrphanPlan((), (), removals)
-    ground = _Ground(given)
+    ground = Ground(given)
     # What deletions remove that lie deeper: of orphans, and of what the target declares absent, whatever may hold it.
     going = Removals()
     words: dict[ResourceId, Orphan] = {}
@@ -109,40 +115,6 @@ def _depth(node: Node | None) -> int:
     return min((len(parents(target.key)) for target in targets if target.kind == "path"), default=0)
 
 
-class _Ground:
-    """What the target wants on the host, by path, target and identity."""
-
-    def __init__(self, given: PlanInput) -> None:
-        graph = given.graph
-        self._nodes = graph.nodes
-        self._holders = {
-            target: holder for target, holder in graph.holders.items() if not graph.nodes[holder].resource.absent
-        }
-        self._paths = {target.key: target for target in self._holders if target.kind == "path"}
-        self._ordered: Sequence[str] = sorted(self._paths)
-        self._identities: dict[str, ResourceId] = {}
-        for holder in sorted(set(self._holders.values())):
-            seen = given.observed.observations.get(holder)
-            if isinstance(seen, Present) and seen.identity:
-                self._identities.setdefault(seen.identity, holder)
-
-    def on_or_below(self, orphan: Node, observed: Observation) -> Iterator[ResourceId]:
-        """Yield what holds a target of an orphan, lies below one of its paths, or is the same thing on the host."""
-        for target in orphan.targets:
-            yield from self._holder(orphan, target)
-        for target in orphan.targets:
-            if target.kind == "path":
-                for path in paths_below(self._ordered, target.key):
-                    yield from self._holder(orphan, self._paths[path])
-        if isinstance(observed, Present) and observed.identity in self._identities:
-            yield self._identities[observed.identity]
-
-    def _holder(self, orphan: Node, target: Target) -> Iterator[ResourceId]:
-        holder = self._holders.get(target)
-        if holder is not None and not (target in orphan.targets and may_share(orphan, self._nodes[holder], target)):
-            yield holder
-
-
 @frozen
 class _Case:
     """One orphan that can be looked at, and what the rules ask."""
@@ -152,7 +124,7 @@ class _Case:
     package_unknown: str
     provider: AnyProvider
     given: PlanInput
-    ground: _Ground
+    ground: Ground
     # Deletions of the plan that may lie below it.
     going: Removals
 
@@ -171,16 +143,16 @@ class _Word:
 
 
 _REMOVABLE: Final = _Word(
-    OrphanState.REMOVE, "removable", "It equals a declaration of the trail, and its place or 'on_removal' says delete."
+    OrphanState.REMOVE, REMOVABLE, "It equals a declaration of the trail, and its place or 'on_removal' says delete."
 )
 
 
 def _judge(
-    origin: ResourceId, sight: OrphanSight, given: PlanInput, around: tuple[_Ground, Removals]
+    origin: ResourceId, sight: OrphanSight, given: PlanInput, around: tuple[Ground, Removals]
 ) -> tuple[Orphan, Action | None]:
     provider = given.providers.get(origin.type)
     declared_by = next((entry.revision for entry in given.trail if _declares(entry, origin)), None)
-    action = None
+    action, release = None, ""
     if provider is None or not sight.sights:
         word = _Word(OrphanState.UNSETTLED, "unresolvable", f"No provider of type '{origin.type}' is installed.")
     else:
@@ -189,10 +161,19 @@ def _judge(
             word = next((found for rule in _RULES if (found := rule(case)) is not None), _REMOVABLE)
             if word is _REMOVABLE:
                 action = _deletion(origin, case)
+            release = _release(word, case)
         except BreachError as error:
-            word = _Word(OrphanState.UNSETTLED, "unobservable", error.unobservable.detail)
-    release = KEEP_LINE if word.state is OrphanState.KEPT else ""
+            word, release = _Word(OrphanState.UNSETTLED, "unobservable", error.unobservable.detail), ""
     return Orphan(origin, word.state, word.rule, word.detail, release, declared_by), action
+
+
+def _release(word: _Word, case: _Case) -> str:
+    """Return the line that settles what is kept: none that the target could not be declared with."""
+    if word.state is not OrphanState.KEPT or word.rule == TAKEN_OVER:
+        return ""
+    for holder in case.ground.on_or_below(case.newest.node, case.newest.observation):
+        return f"leave it: it is kept while {holder} is declared; what else of it is to go, declare absent by its path"
+    return KEEP_LINE
 
 
 def _declares(entry: Declaration | Unresolved, origin: ResourceId) -> bool:
@@ -214,6 +195,15 @@ def _absent(case: _Case) -> _Word | None:
             detail = f"Revision {older.revision.short} declared it otherwise, and what it meant is on the host."
             return _Word(OrphanState.KEPT, "declared_otherwise", detail)
     return _Word(OrphanState.ABSENT, "absent", "It is not on the host.")
+
+
+def _taken_over(case: _Case) -> _Word | None:
+    heir = case.ground.heir_of(case.newest.node)
+    if heir is None:
+        return None
+    if case.ground.stands(heir):
+        return _Word(OrphanState.ABSENT, TAKEN_OVER, f"{heir}, which the target declares, stands in its place.")
+    return _Word(OrphanState.KEPT, TAKEN_OVER, f"Its place is that of {heir} now, which is not there yet.")
 
 
 def _blocked(case: _Case) -> _Word | None:
@@ -247,9 +237,9 @@ def _unwanted(case: _Case) -> _Word | None:
 
 
 def _is_cleared(case: _Case) -> bool:
-    """Whether it lies in a directory that the target wants to itself, and would be cleared away from there."""
-    paths = [target.key for target in case.newest.node.targets if target.kind == "path"]
-    return bool(paths) and paths[0].rpartition("/")[0] in case.given.graph.exclusive
+    """Whether the target clears it away: where a revision protects it, that is held, and a deletion would be too."""
+    older = case.given.declarations(case.newest.node.resource.id)
+    return not is_protected(case.newest.node, older) and case.ground.is_cleared(case.newest.node)
 
 
 def _modified(case: _Case) -> _Word | None:
@@ -295,6 +285,7 @@ def _holding(case: _Case) -> _Word | None:
 _RULES: Final[tuple[Callable[[_Case], _Word | None], ...]] = (
     _unobservable,
     _absent,
+    _taken_over,
     _blocked,
     _unwanted,
     _modified,

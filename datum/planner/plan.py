@@ -12,9 +12,11 @@ from attrs import evolve
 
 from datum.model.identity import ResourceId
 from datum.model.plan import Action, Hold, HoldReason, Operation, Plan, Verdict, VerdictKind
+from datum.planner.along import tell_going
 from datum.planner.draft import Draft
 from datum.planner.identity import plan_identity
 from datum.planner.inputs import PlanInput
+from datum.planner.kept import kept_by
 from datum.planner.labels import label_of
 from datum.planner.limits import apply_limits
 from datum.planner.orphans import plan_orphans
@@ -27,16 +29,18 @@ def plan_pass(given: PlanInput) -> Plan:
     for origin in given.graph.order:
         draft.consider(origin)
     hold = _removals_hold(draft.verdicts.values())
-    actions = [_hold_removal(action, hold) for action in _arranged(list(draft.actions.values()), orphans.actions)]
+    arranged = [_hold_removal(action, hold) for action in _arranged(list(draft.actions.values()), orphans.actions)]
+    actions = apply_limits(arranged, given)
     checks = given.graph.checks
     plan = Plan(
         revision=given.revision,
         host=given.host,
         manifest_digest=given.manifest_digest,
-        actions=apply_limits(actions, given),
+        actions=actions,
         verdicts=draft.verdicts,
-        orphans=orphans.orphans,
+        orphans=tell_going(orphans.orphans, actions, given),
         checks={key: checks[key] for key in sorted({action.transaction for action in actions}) if key in checks},
+        kept=kept_by(given.observed.observations),
     )
     return evolve(plan, plan_id=plan_identity(plan))
 
@@ -53,7 +57,10 @@ def relabel(plan: Plan, given: PlanInput) -> Plan:
         else evolve(action, label=label_of(given.graph.nodes[action.resource], observations[action.resource], given))
         for action in plan.actions
     ]
-    return evolve(plan, actions=apply_limits(labelled, given))
+    actions = apply_limits(labelled, given)
+    if not plan.orphans or [action.hold for action in actions] == [action.hold for action in plan.actions]:
+        return evolve(plan, actions=actions)
+    return evolve(plan, actions=actions, orphans=tell_going(plan_orphans(given).orphans, actions, given))
 
 
 def _arranged(actions: Sequence[Action], deletions: Sequence[Action]) -> Iterator[Action]:

@@ -38,7 +38,7 @@ class FieldClass(enum.StrEnum):
     ENFORCED = "enforced"
     # Used only when the resource is created.
     CREATION_ONLY = "creation_only"
-    # Says how to act, is no state: `validate`.
+    # Says how to act, or how each part shall be; is no state of its own: `validate`, `rules` of a tree.
     INSTRUCTION = "instruction"
 
 
@@ -95,7 +95,11 @@ class TargetIndex(Protocol):
         ...
 
     def paths_below(self, path: str) -> tuple[str, ...]:
-        """Return every path below this one that a resource declares, absent ones included, sorted."""
+        """Return every path below this one that a resource declares or makes, absent ones included, sorted."""
+        ...
+
+    def is_absent(self, path: str) -> bool:
+        """Whether this very path is declared absent."""
         ...
 
     def is_exclusive(self, path: str) -> bool:

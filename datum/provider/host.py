@@ -277,9 +277,24 @@ class HostWriter(HostReader, Protocol):
         ...
 
     def set_attributes(
-        self, path: str, *, mode: str | None = None, uid: int | None = None, gid: int | None = None
+        self,
+        path: str,
+        *,
+        mode: str | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        from_anybody: bool = False,
     ) -> None:
-        """Change owner, then mode, of what stands at the path, without rewriting it."""
+        """Change owner, then mode, of what stands at the path, without rewriting it.
+
+        Args:
+            path: where.
+            mode: four octal digits, None: as it is.
+            uid: likewise.
+            gid: likewise.
+            from_anybody: whether it may be a file that another user placed where others make names, under one name
+                and where no sticky bit is: its bytes are nobody's promise, and who has it open may go on writing.
+        """
         ...
 
     def remove_file(self, path: str) -> None:

@@ -4,6 +4,7 @@ A provider is untrusted code: whatever it raises stays its own, and its word cou
 writers and observers of `Means`.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -12,6 +13,7 @@ from attrs import evolve, frozen
 from datum.diagnostics import Diagnostic, Severity
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
+from datum.model.json import JsonValue
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, Cause, Observation, Present, Unobservable
 from datum.model.plan import Action, Change, Hold, Operation, Plan, Step, VerdictKind
@@ -21,6 +23,11 @@ from datum.reconciler.means import Means
 
 NAMED: Final = 10
 """Names that one sentence holds."""
+
+_VALUE: Final = 120
+"""Characters of a value that one sentence holds."""
+
+_BLOB: Final = re.compile(r"(blob:[0-9a-f]{12})[0-9a-f]+")
 
 
 @frozen
@@ -109,7 +116,7 @@ class Work:
             resource=str(action.resource),
             location=action.location,
         )
-        return ActionResult(action, Outcome.HELD, diagnostics=(found,))
+        return ActionResult(action, Outcome.HELD, hold=hold, diagnostics=(found,))
 
     def guard(self, action: Action, call: Callable[[], None], seconds: float) -> Failure | None:
         """Call into the provider of an action; return what went wrong."""
@@ -169,6 +176,8 @@ class Work:
                     code="unverified",
                     summary="The action ended, and the host is not as it should be.",
                     detail=words,
+                    hint="see what undoes it, or keeps it from being done; what hangs on times fails for as long as "
+                    "one of them, as that of an input, lies in the future",
                     resource=str(ready.action.resource),
                     location=ready.action.location,
                 ),
@@ -198,7 +207,7 @@ class Work:
         there = "present" if isinstance(observation, Present) else "absent"
         if again.step is None:
             return (), f"Observed again it is {there}. {again.hold.detail if again.hold else ''}"
-        what = some(change.name for change in again.step.changes)
+        what = some(map(_words, again.step.changes))
         return again.step.changes, f"Observed again it is {there}, and a second plan would still change {what}."
 
     def finish(self, result: ActionResult) -> None:
@@ -213,6 +222,18 @@ def some(names: Iterable[object]) -> str:
     texts = [str(name) for name in names]
     more = f" and {len(texts) - NAMED} more" if len(texts) > NAMED else ""
     return f"{', '.join(texts[:NAMED])}{more}"
+
+
+def _words(change: Change) -> str:
+    """Return a change in a few words: what is there and what is wanted, where something is there and may be shown."""
+    if change.before is None or change.sensitive:
+        return change.name
+    return f"{change.name} ({_short(change.before)} → {_short(change.after)})"
+
+
+def _short(value: JsonValue) -> str:
+    text = "nothing" if value is None else _BLOB.sub(r"\1", str(value))
+    return text if len(text) <= _VALUE else f"{text[: _VALUE - 1]}…"
 
 
 def _cause_of(observation: Observation) -> FailureCause | None:

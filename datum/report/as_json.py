@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from datum.diagnostics import Diagnostic, SourceLocation
+from datum.model.identity import ResourceId
 from datum.model.json import JsonValue
-from datum.model.plan import Hold, Orphan
+from datum.model.plan import Hold, Kept, Orphan
 from datum.model.pointer import Pointer
 from datum.model.report import CheckReport, LeftOver, PassReport, ResourceReport, SourceReport
 
@@ -30,6 +31,7 @@ def report_to_json(report: PassReport) -> Mapping[str, JsonValue]:
         "counts": {str(outcome): count for outcome, count in report.counts.items()},
         "resources": [resource_to_json(resource) for resource in report.resources],
         "checks": [check_to_json(check) for check in report.checks],
+        "kept": kept_to_json(report.kept),
         "orphans": [orphan_to_json(orphan) for orphan in report.orphans],
         "left_over": [_left_over(item) for item in report.left_over],
         "diagnostics": [diagnostic_to_json(item) for item in report.diagnostics],
@@ -73,6 +75,7 @@ def resource_to_json(resource: ResourceReport) -> Mapping[str, JsonValue]:
         ],
         "takes": list(resource.takes),
         "hazards": list(resource.hazards),
+        "known_after": [str(origin) for origin in resource.known_after],
         "blocked_by": str(resource.blocked_by) if resource.blocked_by else None,
         "refused_by": str(resource.refused_by) if resource.refused_by else None,
         "hold": _hold(resource.hold),
@@ -90,6 +93,18 @@ def check_to_json(check: CheckReport) -> Mapping[str, JsonValue]:
         "outcome": str(check.outcome) if check.outcome else None,
         "candidates": [str(origin) for origin in check.candidates],
     }
+
+
+def kept_to_json(kept: Mapping[ResourceId, Kept]) -> JsonValue:
+    """Return what resources leave alone."""
+    return [
+        {
+            "id": str(origin),
+            "paths": [{"path": path, "why": why} for path, why in found.paths.items()],
+            "more": found.more,
+        }
+        for origin, found in kept.items()
+    ]
 
 
 def orphan_to_json(orphan: Orphan) -> Mapping[str, JsonValue]:

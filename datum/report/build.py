@@ -100,13 +100,14 @@ def _from_action(action: Action, result: ActionResult | None, *, is_judged: bool
         changes=tuple(report_change(change) for change in action.changes),
         hazards=tuple(sorted(str(hazard) for hazard in action.hazards)),
         blocked_by=result.blocked_by if result else None,
-        hold=action.hold,
+        hold=(result.hold if result else None) or action.hold,
         detail=_detail(action, result, is_judged=is_judged),
         diagnostics=result.diagnostics if result else (),
         remarks=result.remarks if result else (),
         duration=result.duration if result else 0.0,
         takes=action.takes,
         refused_by=result.refused_by if result else None,
+        known_after=action.known_after,
     )
 
 

@@ -1,5 +1,6 @@
 """The text of files of the repository, put beside the changes that would write them, for the diff. Pure."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from attrs import evolve
@@ -16,6 +17,9 @@ TEXT_LIMIT: Final = 64 << 10
 DIFF_LIMIT: Final = 20
 """Changes of one resource that are shown as diffs; a folder may have thousands."""
 
+TOLD_LIMIT: Final = 200
+"""Resources whose changes are shown as diffs: nobody reads ten thousand, and each report would hold them."""
+
 
 def illustrate(plan: Plan, tree: SourceTree, graph: ResourceGraph) -> Plan:
     """Return the plan with `after_text` filled in where a change names a blob of the tree.
@@ -23,21 +27,27 @@ def illustrate(plan: Plan, tree: SourceTree, graph: ResourceGraph) -> Plan:
     Raises:
         FleetError: such a blob is no file's content: a pointer of git LFS (design 3.1).
     """
-    return evolve(plan, actions=tuple(_illustrate(action, tree, graph) for action in plan.actions))
+    actions: list[Action] = []
+    told = 0
+    for action in plan.actions:
+        bare = [index for index, change in enumerate(action.changes) if _is_bare(change)][:DIFF_LIMIT]
+        told += bool(bare)
+        actions.append(_illustrate(action, bare, tree, graph, is_told=told <= TOLD_LIMIT) if bare else action)
+    return evolve(plan, actions=tuple(actions))
 
 
-def _illustrate(action: Action, tree: SourceTree, graph: ResourceGraph) -> Action:
-    bare = [index for index, change in enumerate(action.changes) if _is_bare(change)]
-    if not bare:
-        return action
+def _illustrate(
+    action: Action, bare: Sequence[int], tree: SourceTree, graph: ResourceGraph, *, is_told: bool
+) -> Action:
+    """Fill in the texts of these changes; where they are not told, see only that each is a file's content."""
     changes = list(action.changes)
     try:
-        for index in bare[:DIFF_LIMIT]:
-            changes[index] = _fill(changes[index], tree)
-        return evolve(action, changes=tuple(changes))
+        for index in bare:
+            changes[index] = _fill(changes[index], tree, is_told=is_told)
     except FleetError as error:
         wanted = (f"{action.resource} wants it", _place(action, graph))
         raise FleetError(*(evolve(item, related=(*item.related, wanted)) for item in error.diagnostics)) from error
+    return evolve(action, changes=tuple(changes)) if is_told else action
 
 
 def _place(action: Action, graph: ResourceGraph) -> SourceLocation:
@@ -53,9 +63,11 @@ def _is_bare(change: Change) -> bool:
     return bool(change.after_blob) and change.after_text is None and not (change.sensitive or is_new_part)
 
 
-def _fill(change: Change, tree: SourceTree) -> Change:
+def _fill(change: Change, tree: SourceTree, *, is_told: bool) -> Change:
     try:
         with tree.open_blob(change.after_blob) as stream:
+            if not is_told:
+                return change
             data = stream.read(TEXT_LIMIT + 1)
     except RepositoryError:
         return change

@@ -57,12 +57,12 @@ class ProgressFile:
     def write(self, progress: Progress) -> None:
         """Show where the pass is. A disk that cannot take it (full, read-only) does not end a pass."""
         data = json.dumps({name: getattr(progress, name) for name in _FIELDS}).encode().ljust(self._length)
+        self._length = len(data)
         with suppress(OSError):
             if self._descriptor < 0:
                 self._begin(data)
             else:
                 os.pwrite(self._descriptor, data, 0)
-            self._length = len(data)
 
     def clear(self) -> None:
         """Show nothing any more."""
@@ -74,7 +74,7 @@ class ProgressFile:
 
     def _begin(self, data: bytes) -> None:
         temporary = self._path.with_name(f"{_FILE}.new")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
             os.pwrite(descriptor, data, 0)
             temporary.replace(self._path)

@@ -42,6 +42,10 @@ class EveryTarget:
         """As `TargetIndex`."""
         return (f"{path.rstrip('/')}/declared", f"{path.rstrip('/')}/declared/below")
 
+    def is_absent(self, path: str) -> bool:
+        """As `TargetIndex`."""
+        return path.endswith("/below")
+
     def is_exclusive(self, path: str) -> bool:
         """As `TargetIndex`."""
         return path != "/"

@@ -60,9 +60,17 @@ class FakeStaging(FakeWriter):
         self._stage("make_directory", path, lambda writer: writer.make_directory(path, wanted))
 
     def set_attributes(
-        self, path: str, *, mode: str | None = None, uid: int | None = None, gid: int | None = None
+        self,
+        path: str,
+        *,
+        mode: str | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        from_anybody: bool = False,
     ) -> None:
-        """As `HostWriter`."""
+        """As `HostWriter`; what a stranger may hold cannot be given back, so it is not staged."""
+        if from_anybody:
+            raise HostError(f"'{path}' cannot change in a set that is checked.", code="cannot-be-staged")
         self._stage("set_attributes", path, lambda writer: writer.set_attributes(path, mode=mode, uid=uid, gid=gid))
 
     def remove_file(self, path: str) -> None:

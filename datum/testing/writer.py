@@ -70,7 +70,13 @@ class FakeWriter(FakeReader):
         self._world.leave("make_directory", path)
 
     def set_attributes(
-        self, path: str, *, mode: str | None = None, uid: int | None = None, gid: int | None = None
+        self,
+        path: str,
+        *,
+        mode: str | None = None,
+        uid: int | None = None,
+        gid: int | None = None,
+        from_anybody: bool = False,  # noqa: ARG002 - nobody else is on this host
     ) -> None:
         """As `HostWriter`; a change of owner clears the special bits of a mode that is not given."""
         self._world.enter("set_attributes", path)

@@ -354,7 +354,7 @@ def test_a_set_over_several_mounts_and_onto_a_mounted_file_is_one_set(scene: Sce
         return {CHECK: {"run": sh(script), "guards": members}, "directory:/srv/m/sub": {}, **files}
 
     with (
-        mounted("-t", "tmpfs", "none", str(scene.at("/srv/m"))),
+        mounted("-t", "tmpfs", "-o", "mode=755", "none", str(scene.at("/srv/m"))),
         mounted("--bind", str(outside), str(scene.at("/etc/hosts"))),
     ):
         scene.commit(wanted("bad"))
@@ -362,6 +362,7 @@ def test_a_set_over_several_mounts_and_onto_a_mounted_file_is_one_set(scene: Sce
         before = untimed(scene.host())
         ran = scene.apply(code=1)
         assert untimed(scene.host()) == before, ran.out
+        assert scene.report["checks"][0]["outcome"] == "refused", ran.out
         assert outside.read_text(encoding="utf-8") == "old\n"
         scene.commit(wanted("good"))
         scene.apply()
@@ -392,6 +393,7 @@ def test_an_ordinary_user_has_sets_judged_below_a_root_of_his_own(user_scene: Sc
     before = untimed(scene.host())
     scene.commit(wanted("2", "3"))
     scene.apply(code=1)
+    assert scene.report["checks"][0]["outcome"] == "refused"
     assert {path: seen[-1] for path, seen in untimed(scene.host()).items()} == {
         path: seen[-1] for path, seen in before.items()
     }

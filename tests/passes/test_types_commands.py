@@ -229,6 +229,9 @@ def test_a_guard_that_still_says_no_is_unverified_and_spreads(scene: Scene) -> N
         scene.apply(code=1)
         found = scene.outcomes()
         assert (found["command:idle"], found["command:untouched"]) == ("unverified", "unverified")
+        told = reported(scene)
+        assert "guard (/srv/never does not exist → satisfied)" in said(told["command:idle"])
+        assert "guard (the output /etc/out is older than the input /etc/in →" in said(told["command:untouched"])
         assert found["file:/srv/a"] == "skipped"
         assert scene.read("/srv/log") == "ran\n" * 2 * passes
     assert scene.report["outcome"] == "failed"

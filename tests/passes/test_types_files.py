@@ -29,7 +29,7 @@ from tests.passes.looks import (
     untimed,
     written,
 )
-from tests.passes.scene import FLEET_ID, HOST, Scene, install
+from tests.passes.scene import DROP_IN, FLEET_ID, HOST, Scene, install
 
 BINARY: Final = bytes(range(256)) * 40
 WINDOWS: Final = "\ufeffone\r\ntwo\r\n"
@@ -319,18 +319,56 @@ def test_an_immutable_file_fails_with_a_hint(scene: Scene) -> None:
     assert scene.read("/srv/x") == "new\n"
 
 
-def test_a_leftover_beside_a_file_is_drift(scene: Scene) -> None:
-    """Cleared without touching the file."""
-    scene.enrolled({"file:/srv/x": {"content": "x\n"}})
-    before = scene.at("/srv/x").stat()
-    scene.write("/srv/.x.datum~.dpkg-tmp", "half")
-    (entry,) = planned(scene).values()
-    assert (entry["operation"], entry["label"]) == ("update", "drift")
-    assert [change["field"] for change in entry["changes"]] == ["residue"]
+def test_a_leftover_beside_what_is_managed_is_drift(scene: Scene) -> None:
+    """Cleared without touching anything else; what is no leftover of a write fails its resource, which names it."""
+    wanted: dict[str, dict[str, Any]] = {
+        "file:/srv/f": {"content": "x\n"},
+        "link:/srv/l": {"target": "f"},
+        "directory:/srv/d": {},
+        "tree:/srv/t": {"source": "files/site"},
+        "file:/srv/p": {"content": "x\n"},
+    }
+    written(scene, wanted, {"files/site/sub/a": "a\n"})
+    assert scene.init().code == 0
     scene.apply()
-    assert names(scene, "/srv") == ["x"]
-    assert scene.at("/srv/x").stat().st_ctime_ns == before.st_ctime_ns
+    before = scene.at("/srv/f").stat()
+    for name in (".f", ".l", ".d", "t/sub/.a"):
+        scene.write(f"/srv/{name}.datum~.dpkg-tmp", "half")
+    os.mkfifo(scene.at("/srv/.p.datum~.dpkg-tmp"))
+    found = planned(scene)
+    assert {(entry["operation"], entry["label"]) for entry in found.values()} == {("update", "drift")}
+    assert set(found) == set(wanted)
+    scene.apply(code=1)
+    assert names(scene, "/srv") == [".p.datum~.dpkg-tmp", "d", "f", "l", "p", "t"]
+    assert names(scene, "/srv/t/sub") == ["a"]
+    assert scene.at("/srv/f").stat().st_ctime_ns == before.st_ctime_ns
+    assert "/srv/.p.datum~.dpkg-tmp" in said(reported(scene)["file:/srv/p"])
+    scene.at("/srv/.p.datum~.dpkg-tmp").unlink()
     assert_settled(scene)
+
+
+def test_the_longest_names_are_written_like_others(scene: Scene) -> None:
+    """What stands beside them meanwhile needs another name; later it can be dropped again."""
+    long, wide = "n" * 255, "ü" * 127
+    wanted: dict[str, dict[str, Any]] = {
+        f"file:{DROP_IN}/{long}": {"content": "x\n"},
+        f"file:{DROP_IN}/{wide}": {"content": "x\n"},
+        f"link:/srv/{long}": {"target": "x"},
+        f"directory:/srv/{wide}": {},
+        "tree:/srv/t": {"source": "files/long"},
+    }
+    written(scene, {**wanted, "file:/etc/motd": {"content": "x"}}, {f"files/long/{long}": "x\n"})
+    assert scene.init().code == 0
+    scene.apply()
+    for path in (f"{DROP_IN}/{long}", f"{DROP_IN}/{wide}", f"/srv/t/{long}"):
+        scene.write(path, "hacked\n")
+    scene.apply()
+    assert {scene.read(f"{DROP_IN}/{name}") for name in (long, wide)} == {"x\n"}
+    assert (scene.read(f"/srv/t/{long}"), names(scene, DROP_IN)) == ("x\n", [long, wide])
+    assert_settled(scene)
+    scene.commit({"file:/etc/motd": {"content": "x"}})
+    scene.apply()
+    assert names(scene, DROP_IN) == []
 
 
 def test_a_program_judges_one_file_before_the_host_has_it(scene: Scene) -> None:

@@ -88,7 +88,7 @@ def text(script: str) -> str:
     return script.replace("AT", _AT)
 
 
-_MADE: Final = {"creates": _AT}
+_MADE: Final[dict[str, Any]] = {"creates": _AT}
 _ON_HOSTS_NETWORK: Final = '[ "$(readlink /proc/self/ns/net)" = "$(readlink /proc/1/ns/net)" ]'
 _GREP: Final = ["/bin/grep", "-q", "^text", "{path}"]
 
@@ -137,7 +137,9 @@ PROVEN_FIELDS: Final[Mapping[str, Proof]] = {
     "tree.directory_mode": _tree("stat -c %a AT AT/sub", "751 751", "chmod 0700 AT/sub", directory_mode="0751"),
     "tree.owner": _tree("stat -c %U AT AT/sub/deep", "games games", "chown root AT/sub/deep", owner="games"),
     "tree.group": _tree("stat -c %G AT AT/sub/deep", "mail mail", "chgrp root AT/sub/deep", group=8),
-    "tree.links": _tree("readlink AT/link AT/dangling", "plain /no/where", "rm AT/link", source="files/linked", links="keep"),
+    "tree.links": _tree(
+        "readlink AT/link AT/dangling", "plain /no/where", "rm AT/link", source="files/linked", links="keep",
+    ),
     "tree.rules": _tree(
         "stat -c %U:%a AT/plain AT/run AT/sub", "root:644 games:4755 root:700", "chown root AT/run",
         rules=[{"match": "r*", "owner": "games", "mode": "4755"}, {"match": "sub/", "mode": "0700"}],

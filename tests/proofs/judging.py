@@ -157,7 +157,8 @@ def _judge_rest(stage: Stage, root: Path, strike: Strike, struck: Struck, states
     others = [name for name in failed if "set.d" not in name and not name.startswith("check:")]
     if len(others) > 1 and not strike.point.is_child:
         yield f"one call failed, and with it {', '.join(others)}"
-    if not failed:
+    # Where the new revision could not be had, what the old one declares may be held.
+    if not failed and "held" not in outcomes.values():
         yield f"exit code 1, and no resource failed: {outcomes}"
 
 
@@ -210,16 +211,24 @@ def _judge_refused(stage: Stage, trace: Trace, root: Path) -> Iterator[str]:
 
 def _judge_all(stage: Stage, root: Path, wanted: Mapping[str, State | None]) -> Iterator[str]:
     """Everything is as wanted, and there is nothing else."""
-    states = State.read_all(root)
-    for path, new in wanted.items():
-        if states.get(path) != new:
-            yield f"the next pass left /{path} as {states.get(path)}"
-    for path in sorted(states.keys() - wanted.keys()):
-        yield f"the next pass left /{path} behind"
+    yield from unfinished(stage, wanted, State.read_all(root))
     expected = {_unnumbered(path) for path in stage.own}
     for path in sorted(path for path in paths(root) if is_own(path)):
         if _unnumbered(path) not in expected:
             yield f"the next pass left /{path} behind, among what is datum's own"
+
+
+def unfinished(stage: Stage, wanted: Mapping[str, State | None], states: States) -> Iterator[str]:
+    """Say what is not as wanted, and what is there besides, but for what the scenario excepts."""
+    assert stage.scenario is not None
+    halved, unswept = stage.scenario.halved, stage.scenario.unswept
+    for path, new in wanted.items():
+        is_left = states.get(path) == stage.old[path] and any(f"{path}/".startswith(f"{top}/") for top in halved)
+        if states.get(path) != new and not is_left:
+            yield f"the next pass left /{path} as {states.get(path)}"
+    for path in sorted(states.keys() - wanted.keys()):
+        if _leftover_of(path) not in unswept:
+            yield f"the next pass left /{path} behind"
 
 
 def _judge_quiet(stage: Stage, root: Path) -> Iterator[str]:

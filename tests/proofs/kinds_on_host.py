@@ -24,6 +24,7 @@ _BETWEEN: Final = "from pathlib import Path; from tests.proofs.scenarios import 
 # Where the scenario puts all that it has, and nothing else of the image changes.
 _PLACES: Final = ("etc", "srv")
 _FLEET: Final = "srv/fleet"
+_XATTRS: Final = ("--xattrs", "--xattrs-include=user.*")
 
 
 def states(machine: Machine) -> dict[str, State]:
@@ -56,7 +57,7 @@ class KindsOnHost:
         fleet = FleetOnHost(folder, agent)
         (folder / "kept").mkdir()
         archive = Bind(str(folder / "kept"), _KEPT, read_only=False)
-        fleet.commit(KINDS.first, files=KINDS.first_files, **UNLIMITED)
+        fleet.commit(KINDS.first, files=KINDS.first_files, fleet=UNLIMITED)
         tests = Bind(str(TESTS), f"{SOURCES}/tests")
         machine = make(binds=(fleet.bind, archive, tests), **options)
         machine.run(["mkdir", "-p", "/etc/set.d", "/etc/orphan.d"])
@@ -66,10 +67,22 @@ class KindsOnHost:
         old = states(machine)
         names = sorted(path.lstrip("/") for path in machine.changes() if not path.startswith(("/tmp", "/mnt", "/opt")))
         names = [name for name in names if name != _FLEET and (machine.path / name).lstat()]
-        tar = ["tar", "-C", "/", "--format=posix", "--numeric-owner", "--no-recursion", "-cf", f"{_KEPT}/old.tar", "-T", "-"]
+        tar = [
+            "tar",
+            "-C",
+            "/",
+            "--format=posix",
+            "--numeric-owner",
+            *_XATTRS,
+            "--no-recursion",
+            "-cf",
+            f"{_KEPT}/old.tar",
+            "-T",
+            "-",
+        ]
         machine.run(tar, input="\n".join(names))
         fleet.shape(links=KINDS.links, gone=("files",))
-        fleet.commit(KINDS.second, files=KINDS.second_files, host={"contribute": KINDS.contribute}, **UNLIMITED)
+        fleet.commit(KINDS.second, files=KINDS.second_files, host={"contribute": KINDS.contribute}, fleet=UNLIMITED)
         fleet.datum(machine, "apply")
         new = states(machine)
         every = sorted({*old, *new})
@@ -79,5 +92,5 @@ class KindsOnHost:
     def fresh(self, **options: object) -> Oneshot:
         """Return a host that enforces the first revision, before the pass to the second."""
         machine = self.make(binds=(self.fleet.bind, self.archive), **options)
-        machine.run(["tar", "-C", "/", "--numeric-owner", "-xpf", f"{_KEPT}/old.tar"])
+        machine.run(["tar", "-C", "/", *_XATTRS, "--numeric-owner", "-xpf", f"{_KEPT}/old.tar"])
         return machine

@@ -39,8 +39,8 @@ class FleetOnHost:
         *,
         files: Mapping[str, str | bytes] = MappingProxyType({}),
         host: Mapping[str, Any] = MappingProxyType({}),
+        fleet: Mapping[str, Any] = MappingProxyType({}),
         amend: bool = False,
-        **fleet: Any,
     ) -> str:
         """Declare these resources, with files of the repository that they name; return the commit id."""
         if amend:

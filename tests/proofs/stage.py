@@ -43,6 +43,8 @@ class State:
     gid: int
     # Bytes of a file, target of a link.
     content: bytes
+    # Extended attributes that writes keep.
+    kept: tuple[tuple[str, bytes], ...] = ()
 
     @classmethod
     def read(cls, path: Path) -> "State | None":
@@ -56,7 +58,10 @@ class State:
             content = path.read_bytes()
         elif stat.S_ISLNK(status.st_mode):
             content = os.fsencode(path.readlink())
-        return cls(stat.S_IFMT(status.st_mode), stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, content)
+        kind, mode = stat.S_IFMT(status.st_mode), stat.S_IMODE(status.st_mode)
+        names = os.listxattr(path) if kind == stat.S_IFREG else []
+        kept = tuple((name, os.getxattr(path, name)) for name in sorted(names) if name.startswith("user."))
+        return cls(kind, mode, status.st_uid, status.st_gid, content, kept)
 
     @classmethod
     def read_all(cls, root: Path) -> "dict[str, State]":
@@ -90,6 +95,9 @@ class Scenario:
     guarded: frozenset[str] = frozenset()
     # Paths that commands write, which have no promise of old or new.
     loose: frozenset[str] = frozenset()
+    # Paths whose leftovers nothing clears once they were removed, and tops of what stays once it is half removed.
+    unswept: frozenset[str] = frozenset()
+    halved: frozenset[str] = frozenset()
     # The same scenario with a check that passes: what stands there while this one's check, which refuses, judges it.
     passing: "Scenario | None" = None
 
@@ -251,7 +259,10 @@ def _commit(
 ) -> None:
     lifted = {"limits": dict.fromkeys(("removals", "replaces", "changed"), "none")}
     host = {"contribute": contribute, "resources": resources}
-    manifest = {"fleet.yaml": json.dumps({**FLEET, **lifted}, indent=1), f"hosts/{HOST}.yaml": json.dumps(host, indent=1)}
+    manifest = {
+        "fleet.yaml": json.dumps({**FLEET, **lifted}, indent=1),
+        f"hosts/{HOST}.yaml": json.dumps(host, indent=1),
+    }
     repository.commit({**manifest, **files})
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -56,7 +56,7 @@ def enrolled(make_oneshot: Callable[..., Oneshot], fleet: FleetOnHost, proofs: M
     slots = {"contribute": CONTRIBUTE} if any("assemble" in field for field in proofs) else {}
     resources = {name: about for field, proof in proofs.items() for name, about in proof.at(field).items()}
     fleet.shape(links=LINKS, programs=PROGRAMS)
-    fleet.commit(resources, files=FILES, host=slots, **UNLIMITED)
+    fleet.commit(resources, files=FILES, host=slots, fleet=UNLIMITED)
     machine = make_oneshot(binds=(fleet.bind,))
     for field, proof in proofs.items():
         sh(machine, proof.before, field)

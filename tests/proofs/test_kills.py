@@ -18,8 +18,8 @@ from tests.proofs.scenarios import FILES
 from tests.proofs.stage import Stage, command, environment, fast_folder, prepare
 
 SHARDS: Final = 2
-KILLS: Final = 30
-FAILURES: Final = 36
+KILLS: Final = 16
+FAILURES: Final = 16
 FEWEST_POINTS: Final = 150
 
 

@@ -1,8 +1,9 @@
 """No process for each resource, nothing fetched and no source read when nothing changed."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import pytest
@@ -12,7 +13,7 @@ from datum.repository.objects import ObjectReader
 from datum.repository.tree import GitTree
 from tests.harness.strace import Call, Strace
 from tests.passes.scene import Scene
-from tests.proofs.stage import FLEET, HOST, command, environment, fast_folder
+from tests.proofs.stage import FLEET, HOST, command, environment, fast_folder, install
 
 FEW: Final = 10
 MANY: Final = 1000
@@ -28,11 +29,46 @@ def folder() -> Iterator[Path]:
 
 def scene_of(folder: Path, count: int) -> Scene:
     """Return a fleet of so many files, enrolled and not applied."""
+    return declared(folder, {f"file:/etc/app.d/{number:04}.conf": _file(number) for number in range(count)}, count)
+
+
+def _file(number: int) -> dict[str, Any]:
+    return {"content": f"{number}\n" * 10, "mode": "0644"}
+
+
+def declared(
+    folder: Path, resources: dict[str, Any], count: int, files: Mapping[str, str] = MappingProxyType({})
+) -> Scene:
     scene = Scene(folder / str(count))
-    names = [f"file:/etc/app.d/{number:04}.conf" for number in range(count)]
-    scene.commit({name: {"content": f"{name}\n" * 10, "mode": "0644"} for name in names})
+    install(scene.root, "/bin/sh")
+    manifest = {"fleet.yaml": json.dumps(FLEET), f"hosts/{HOST}.yaml": json.dumps({"resources": resources})}
+    scene.commit_files({**manifest, **files})
     assert scene.init().code == 0
     return scene
+
+
+def of_every_kind(folder: Path, count: int) -> Scene:
+    """Return a fleet of so many files, directories and links, and one tree of so many files, under one check."""
+    resources: dict[str, Any] = {"tree:/srv/tree": {"source": "files/tree", "exclusive": True}}
+    for number in range(count):
+        resources[f"file:/etc/app.d/{number:04}.conf"] = _file(number)
+        resources[f"directory:/srv/d{number:04}"] = {"mode": "0750", "exclusive": True}
+        resources[f"link:/srv/l{number:04}"] = {"target": f"d{number:04}"}
+    guarded = ["tree:/srv/tree", *(f"link:/srv/l{number:04}" for number in range(10))]
+    resources["check:all"] = {"run": ["/bin/sh", "-c", "[ -e /srv/tree/0/0000 ]"], "guards": guarded}
+    files = {f"files/tree/{number % 10}/{number:04}": f"{number}\n" for number in range(count)}
+    return declared(folder, resources, count, files)
+
+
+def commands(folder: Path, count: int) -> Scene:
+    """Return a fleet of so many commands, half with a guard that is a program."""
+    resources: dict[str, Any] = {}
+    for number in range(count):
+        guard: dict[str, Any] = {"creates": f"/srv/{number}"}
+        if number % 2:
+            guard = {"unless": ["/bin/sh", "-c", f"[ -e /srv/{number} ]"]}
+        resources[f"command:c{number}"] = {"run": ["/bin/sh", "-c", f": > /srv/{number}"], **guard}
+    return declared(folder, resources, count)
 
 
 def traced(scene: Scene, *names: str) -> list[Call]:
@@ -45,15 +81,42 @@ def programs(calls: list[Call]) -> list[str]:
 
 
 @pytest.mark.host
-def test_the_number_of_processes_does_not_grow_with_the_resources(folder: Path) -> None:
-    few, many = scene_of(folder, FEW), scene_of(folder, MANY)
+def test_the_number_of_processes_does_not_grow_with_resources_of_any_kind(folder: Path) -> None:
+    few, many = of_every_kind(folder, FEW), of_every_kind(folder, MANY)
     first = [programs(traced(scene, "execve", "execveat")) for scene in (few, many)]
-    second = [programs(traced(scene, "execve", "execveat")) for scene in (few, many)]
-    assert len(list((many.root / "etc/app.d").iterdir())) == MANY
-    print(f"programs of a pass that creates: {first[1]}; of one with nothing to do: {second[1]}")
+    assert len(list((many.root / "srv").iterdir())) == 2 * MANY + 1
+    assert len([path for path in (many.root / "srv/tree").rglob("*") if path.is_file()]) == MANY
     assert first[0] == first[1]
+    assert first[0].count("sh") == 1, "the check"
+    assert 1 < len(first[0]) <= 6
+    second = [programs(traced(scene, "execve", "execveat")) for scene in (few, many)]
+    print(f"programs of a pass that creates: {first[1]}; of one with nothing to do: {second[1]}")
     assert second[0] == second[1]
-    assert 1 < len(second[0]) <= 5
+    assert "sh" not in second[0]
+    for scene in (few, many):
+        (scene.root / "srv/tree/0/0000").write_text("drift\n")
+        (scene.root / "etc/app.d/0003.conf").unlink()
+        (scene.root / "srv/d0003").chmod(0o700)
+        (scene.root / "srv/d0004/stray").touch()
+        (scene.root / "srv/l0005").unlink()
+    third = [programs(traced(scene, "execve", "execveat")) for scene in (few, many)]
+    assert (many.root / "srv/tree/0/0000").read_text() == "0\n"
+    assert third[0] == third[1]
+    assert third[0].count("sh") == 1
+
+
+@pytest.mark.host
+def test_a_command_costs_its_run_and_its_guards_and_nothing_else(folder: Path) -> None:
+    """`creates` costs no program. A guard that is one is run once by a plan, and three times around a run."""
+    counts = {}
+    for count in (2, 20):
+        scene = commands(folder, count)
+        passes = [programs(traced(scene, "execve", "execveat")) for _ in range(2)]
+        counts[count] = [(found.count("sh"), len(found) - found.count("sh")) for found in passes]
+    print(f"shells and other programs of both passes, at 2 and at 20 commands: {counts}")
+    assert [others for _, others in counts[2]] == [others for _, others in counts[20]]
+    assert [shells for shells, _ in counts[2]] == [1 + (1 + 4), 1]
+    assert [shells for shells, _ in counts[20]] == [10 * (1 + (1 + 4)), 10]
 
 
 @pytest.mark.host

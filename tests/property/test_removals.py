@@ -232,10 +232,15 @@ def test_what_goes_is_declared_so_dropped_and_as_declared_or_allowed_to_be_lost(
 @settings(max_examples=60, deadline=None)
 @over(inputs())
 def test_words_and_actions_agree_and_deeper_ones_go_first(found: tuple[PlanInput, Ground]) -> None:
-    given, _ = found
+    given, ground = found
     plan = plan_pass(given)
     removed = [action.resource for action in plan.actions if action.orphan_of is not None]
-    assert sorted(removed) == [word.resource for word in plan.orphans if word.state is OrphanState.REMOVE]
+    gone = do(plan, ground).removed
+    for word in plan.orphans:
+        event(f"{word.state} {word.rule}")
+        assert (word.resource in removed) is (word.rule == "removable")
+        assert (word.rule in {"removable", "taken_along"}) <= (word.state is OrphanState.REMOVE)
+        assert word.state is not OrphanState.KEPT or word.resource.name not in gone, "what is kept stays"
     for place, origin in enumerate(removed):
         assert not any(later != origin and is_below(later.name, origin.name) for later in removed[place:])
     known = {action.resource for action in plan.actions} | given.graph.nodes.keys()

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 from attrs import field, frozen
 
-from datum.model.graph import Target
+from datum.model.graph import MADE_PATH, Target
 from datum.model.identity import ResourceId
 from datum.provider.paths import is_below, parents
 
@@ -16,15 +16,21 @@ class Index:
 
     holders: Mapping[Target, ResourceId] = field(factory=dict)
     exclusive: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, declared: Mapping[str, Any]) -> Self:
-        """Return the index of resources by id; an id with the value `exclusive` is an exclusive directory."""
-        ids = [ResourceId.parse(text) for text in declared]
-        spaces = {"user": "user", "group": "group"}
+        """Return the index of resources by id.
+
+        The value `exclusive` is that of an exclusive directory, `absent` of what is declared absent; the name of a
+        command stands for a path that it makes.
+        """
+        ids = {ResourceId.parse(text): value for text, value in declared.items()}
+        spaces = {"user": "user", "group": "group", "command": MADE_PATH}
         return cls(
             {Target(spaces.get(each.type, "path"), each.name): each for each in ids},
-            frozenset(ResourceId.parse(text).name for text, value in declared.items() if value == "exclusive"),
+            frozenset(each.name for each, value in ids.items() if value == "exclusive"),
+            frozenset(each.name for each, value in ids.items() if value == "absent"),
         )
 
     def holder(self, target: Target) -> ResourceId | None:
@@ -35,8 +41,11 @@ class Index:
         return next((each for each in found if each is not None), None)
 
     def paths_below(self, path: str) -> tuple[str, ...]:
-        keys = (target.key for target in self.holders if target.kind == "path")
+        keys = {target.key for target in self.holders if target.kind in {"path", MADE_PATH}}
         return tuple(sorted(key for key in keys if key != path and is_below(key, path)))
+
+    def is_absent(self, path: str) -> bool:
+        return path in self.absent
 
     def is_exclusive(self, path: str) -> bool:
         return path in self.exclusive

@@ -68,6 +68,15 @@ def _kind(part: Mapping[str, Any]) -> str:
     return "removed" if part["after"] is None else "changed"
 
 
+def write_kept(paper: Paper, kept: Mapping[str, Any]) -> None:
+    """Write what a resource leaves alone below itself, and why."""
+    paths, count = kept["paths"], len(kept["paths"]) + kept["more"]
+    paper.line(_MARGIN, ("leaves alone", "bold"), f" {plural(count, 'path')}")
+    for entry in paths[:SHOWN]:
+        paper.line(_MARGIN, "  ", ("= ", "cyan"), entry["path"].removeprefix(_PART), (f"  {entry['why']}", "dim"))
+    _write_rest(paper, count)
+
+
 def _differing(part: Mapping[str, Any]) -> str:
     """Return the words in which two descriptions of a path differ, all where they are of different form.
 

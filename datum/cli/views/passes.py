@@ -7,7 +7,7 @@ from typing import Any, Final
 from datum.agent.commands import Applied
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.problems import write_problems
-from datum.cli.views.resources import count_words, write_checks, write_orphans, write_resource
+from datum.cli.views.resources import count_words, write_checks, write_orphans, write_resources
 from datum.report.as_json import report_to_json
 
 _GOOD: Final = {"converged", "planned"}
@@ -49,10 +49,9 @@ def write_pass(paper: Paper, report: Mapping[str, Any]) -> None:
     # Reports of older versions have none.
     checks = report.get("checks", ())
     judges = {check["id"] for check in checks}
-    for resource in report["resources"]:
-        # What a check said stands with what it judges, and in its own line below.
-        if resource["id"] not in judges or resource["operation"]:
-            write_resource(paper, resource)
+    # What a check said stands with what it judges, and in its own line below.
+    shown = [one for one in report["resources"] if one["id"] not in judges or one["operation"]]
+    write_resources(paper, shown, report.get("kept", ()))
     write_checks(paper, checks)
     write_orphans(paper, report["orphans"])
     for item in report["left_over"]:

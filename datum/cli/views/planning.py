@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from datum.agent.commands import PlanMade
+from datum.cli.views.changes import SHOWN, plural
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.problems import error_object, write_problems
-from datum.cli.views.resources import count_operations, count_words, write_checks, write_orphans, write_resource
+from datum.cli.views.resources import count_operations, count_words, write_checks, write_orphans, write_resources
 from datum.diagnostics import Diagnostic
 from datum.errors import UsageError
 from datum.model.json import JsonObject, thaw
@@ -45,10 +46,11 @@ def write_plan(paper: Paper, plan: Mapping[str, Any]) -> None:
     resources = plan["resources"]
     in_sync = plan["counts"].get("in_sync", 0)
     paper.line((plan["host"], "bold"), f" at {plan['revision']}")
-    for resource in resources:
-        write_resource(paper, {**resource, "outcome": _planned(resource["outcome"])})
+    planned = [{**resource, "outcome": _planned(resource["outcome"])} for resource in resources]
+    write_resources(paper, planned, plan["kept"])
     write_checks(paper, plan["checks"])
     write_orphans(paper, plan["orphans"])
+    _write_kept_in_sync(paper, plan)
     operations = count_operations(resources)
     counts = plan["counts"].items()
     rest = {_planned(name): count for name, count in counts if name in {"skipped", "failed", "unobservable"}}
@@ -58,6 +60,16 @@ def write_plan(paper: Paper, plan: Mapping[str, Any]) -> None:
     sums = ", ".join(words for words in (operations, count_words(rest), f"{in_sync} in sync") if words)
     paper.line(("Plan", "bold"), f": {sums}.")
     paper.line(("plan id ", "dim"), (plan["plan_id"], "dim"))
+
+
+def _write_kept_in_sync(paper: Paper, plan: Mapping[str, Any]) -> None:
+    """Write in one line what is left alone by what needs nothing."""
+    told = {resource["id"] for resource in plan["resources"] if resource["operation"]}
+    rest = [entry for entry in plan["kept"] if entry["id"] not in told]
+    if count := sum(len(entry["paths"]) + entry["more"] for entry in rest):
+        words = f" {plural(count, 'path')} below {', '.join(entry['id'] for entry in rest[:SHOWN])}"
+        more = f" and {len(rest) - SHOWN} more" if len(rest) > SHOWN else ""
+        paper.line(("Left alone:", "bold"), f"{words}{more}; --json says why.")
 
 
 def _planned(outcome: str | None) -> str | None:
@@ -94,14 +106,19 @@ def show_orphans(made: PlanMade, *, is_json: bool) -> None:
         _show_end(made, is_json=is_json)
         return
     value: Mapping[str, Any] = plan_to_json(made.plan)
+    unknown = [item for item in made.report.diagnostics if item.code == "trail-unresolved"]
     if is_json:
-        print_json({"schema_version": 1, "host": value["host"], "orphans": value["orphans"]})
+        diagnostics = [diagnostic_to_json(item) for item in unknown]
+        shown = {"schema_version": 1, "host": value["host"], "orphans": value["orphans"], "diagnostics": diagnostics}
+        print_json(shown)
         return
     paper = Paper()
     going = [orphan for orphan in value["orphans"] if orphan["state"] == "remove"]
     write_orphans(paper, value["orphans"])
     for orphan in going:
         paper.line("  ", ("remove    ", "red"), f"{orphan['id']}  ", ("the next pass removes it", "dim"))
+    for item in unknown:
+        paper.line("  ", ("unknown   ", "magenta"), item.detail)
     if paper.is_blank:
         paper.line("Nothing is left of what is no longer declared.")
     paper.print_to(sys.stdout)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from datum.cli.views.changes import SHOWN, lost, write_changes
+from datum.cli.views.changes import SHOWN, lost, write_changes, write_kept
 from datum.cli.views.paper import Paper
 from datum.cli.views.problems import place_of, write_problems
 
@@ -37,6 +37,19 @@ _CHECKS: Final = {
 }
 
 
+_MAKERS: Final = 3
+"""Ids that a line names after which something is known."""
+
+
+def write_resources(paper: Paper, resources: Iterable[Mapping[str, Any]], kept: Sequence[Mapping[str, Any]]) -> None:
+    """Write resources, and below each what it leaves alone."""
+    by_id = {entry["id"]: entry for entry in kept}
+    for resource in resources:
+        write_resource(paper, resource)
+        if resource["operation"] and resource["id"] in by_id:
+            write_kept(paper, by_id[resource["id"]])
+
+
 def write_resource(paper: Paper, resource: Mapping[str, Any]) -> None:
     """Write one resource and what concerns it."""
     operation = resource["operation"]
@@ -48,6 +61,10 @@ def write_resource(paper: Paper, resource: Mapping[str, Any]) -> None:
     if resource["label"]:
         pieces.append((f"{resource['label']}  ", "cyan"))
     pieces.append((place_of(resource["location"]) or resource["detail"], "dim"))
+    # Once it was tried it is known; old reports have none.
+    if (makers := resource.get("known_after")) and outcome in {None, "held"}:
+        more = f" and {len(makers) - _MAKERS} more" if len(makers) > _MAKERS else ""
+        pieces.append((f"  (known after {', '.join(makers[:_MAKERS])}{more})", "cyan"))
     paper.line(*pieces)
     _write_reasons(paper, resource)
     write_changes(paper, resource)
@@ -71,13 +88,13 @@ def _write_reasons(paper: Paper, resource: Mapping[str, Any]) -> None:
 
 
 def _write_findings(paper: Paper, resource: Mapping[str, Any]) -> None:
-    shown = Paper()
     # A hold that was planned is told by its own line.
     repeats = "held-" if resource["hold"] else None
-    write_problems(
-        shown, [item for item in resource["diagnostics"] if repeats is None or not item["code"].startswith(repeats)]
-    )
-    paper.indent(shown, "      ")
+    found = [item for item in resource["diagnostics"] if repeats is None or not item["code"].startswith(repeats)]
+    if found:
+        shown = Paper()
+        write_problems(shown, found)
+        paper.indent(shown, "      ")
     for remark in resource["remarks"]:
         paper.line("      note: ", remark)
 

@@ -63,12 +63,21 @@ def _write_newest(paper: Paper, newest: Mapping[str, Any]) -> None:
         (outcome.replace("_", " "), style),
         f": {sums}" if sums else "",
     )
+    _write_unresolved(paper, newest)
     source = _source(newest)
     if source is not None:
         status = str(source.get("status", "unknown"))
         names = f", names {source['revision']}" if source.get("revision") else ""
         style = "" if status in {"ok", "not_asked"} else "yellow"
         paper.line(("source      ", "dim"), (status.replace("_", " "), style), f" in that pass{names}")
+
+
+def _write_unresolved(paper: Paper, newest: Mapping[str, Any]) -> None:
+    """Write what that pass could not know; a report is data of a file, and may be damaged."""
+    found = newest.get("diagnostics")
+    for item in found if isinstance(found, list) else ():
+        if isinstance(item, Mapping) and item.get("code") == "trail-unresolved":
+            paper.line(("unknown     ", "magenta"), str(item.get("detail", "")))
 
 
 def _source(newest: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -4,6 +4,7 @@ A command is needed only while each of its guards asks for it. One that says it 
 others say or cannot say; if none does, and one cannot say, it is not known whether the command is needed.
 """
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -20,8 +21,8 @@ GUARD_TIMEOUT: Final = 60.0
 INPUTS_LIMIT: Final = 10_000
 """Files below one input that is a directory."""
 
+# Values of the field `guard`, beside the words for why the command is needed.
 SATISFIED: Final = "satisfied"
-NEEDED: Final = "needed"
 # Not known before something else has changed.
 UNKNOWN: Final = "unknown"
 
@@ -31,7 +32,8 @@ _ANSWERS: Final = frozenset(range(126))
 PROGRAMS: Final = frozenset({"only_if", "unless"})
 """Guards that run a program."""
 
-_Guard = Callable[[], bool]
+# Returns why it asks for the command; empty where it is satisfied.
+_Guard = Callable[[], str]
 
 
 @frozen
@@ -48,40 +50,58 @@ class CommandLook:
         except HostError as error:
             return error.unobservable()
         unknown: Unobservable | None = None
+        asking = []
         for name, guard in self._guards():
             is_program = name in PROGRAMS
             if is_program and missing:
                 # It cannot run before they are there; the plan says what brings them.
                 continue
             try:
-                if guard():
+                if not (why := guard()):
                     return Present({"guard": SATISFIED}, {"by": name})
+                asking.append(why)
             except HostError as error:
                 unknown = unknown or _unknown(error, is_program=is_program)
         if unknown is not None:
             return unknown
-        return Absent({"guard": UNKNOWN if missing and is_by_program(self.wanted) else NEEDED, **missing})
+        is_unknown = missing and is_by_program(self.wanted)
+        return Absent({"guard": UNKNOWN if is_unknown else "; ".join(asking), **missing})
 
     def _guards(self) -> Iterator[tuple[str, _Guard]]:
-        """Yield each guard: its field, and what says whether it is satisfied; cheap ones first."""
+        """Yield each guard: its field, and what says why the command is needed; cheap ones first."""
         wanted = self.wanted
         if wanted.creates:
             yield "creates", self._creates
         if wanted.outputs:
-            yield "outputs", self._is_fresh
+            yield "outputs", self._outputs
         if wanted.only_if:
-            yield "only_if", lambda: not self._succeeds(wanted.only_if)
+            yield "only_if", self._only_if
         if wanted.unless:
-            yield "unless", lambda: self._succeeds(wanted.unless)
+            yield "unless", self._unless
 
-    def _creates(self) -> bool:
-        return isinstance(self.reader.examine(self.wanted.creates), FileFacts)
+    def _creates(self) -> str:
+        path = self.wanted.creates
+        return "" if isinstance(self.reader.examine(path), FileFacts) else f"{path} does not exist"
 
-    def _is_fresh(self) -> bool:
-        """Whether every output is there, and none is older than an input."""
-        newest = max(self._newest(path) for path in self.wanted.inputs)
-        found = [self.reader.examine(path) for path in self.wanted.outputs]
-        return all(isinstance(facts, FileFacts) and facts.modified >= newest for facts in found)
+    def _outputs(self) -> str:
+        """Return which output is not there, or older than an input."""
+        newest, source = max((self._newest(path), path) for path in self.wanted.inputs)
+        for path in self.wanted.outputs:
+            facts = self.reader.examine(path)
+            if isinstance(facts, Missing):
+                return f"the output {path} does not exist"
+            if facts.modified < newest:
+                return f"the output {path} is older than the input {source}"
+        return ""
+
+    def _only_if(self) -> str:
+        program = self.wanted.only_if
+        return "" if self._exit_code(program) else f"`only_if` {shlex.join(program)} ends with exit code 0"
+
+    def _unless(self) -> str:
+        program = self.wanted.unless
+        code = self._exit_code(program)
+        return f"`unless` {shlex.join(program)} ends with exit code {code}" if code else ""
 
     def _newest(self, path: str) -> int:
         """Return when an input changed last: of a directory what lies in it, but for outputs."""
@@ -101,7 +121,7 @@ class CommandLook:
         files = (inner for inner in found if isinstance(inner, FileFacts) and inner.kind is not FileKind.DIRECTORY)
         return max((inner.modified for inner in files), default=0)
 
-    def _succeeds(self, argv: tuple[str, ...]) -> bool:
+    def _exit_code(self, argv: tuple[str, ...]) -> int:
         wanted = self.wanted
         command = Command(
             argv,
@@ -111,7 +131,7 @@ class CommandLook:
             directory=wanted.directory,
             user=wanted.user,
         )
-        return self.reader.query(command).exit_code == 0
+        return self.reader.query(command).exit_code
 
     def _missing(self) -> Mapping[str, FieldValue]:
         """Return what must be there before a program can run at all, and is not."""

@@ -1,8 +1,10 @@
 """Who owns what lies below a directory, where the directory says so. Reads the host; changes nothing."""
 
+import stat
+from collections.abc import Mapping
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 from datum.provider.host import FileFacts, FileKind, HostReader, Missing
 from datum_providers.directory.desired import DesiredDirectory
@@ -17,8 +19,8 @@ class Strangers:
 
     # Sorted.
     paths: tuple[str, ...] = ()
-    # Files with other names, which may be anybody's: they stay as they are.
-    linked: tuple[str, ...] = ()
+    # What stays as it is, and why, in words.
+    kept: Mapping[str, str] = field(factory=dict)
 
     def words(self, folder: str) -> str:
         """Return how many they are, and the first of them, for people."""
@@ -40,7 +42,8 @@ def strangers_below(reader: HostReader, wanted: DesiredDirectory, uid: int | Non
         HostError: there is too much, or it cannot be looked at.
     """
     found: list[str] = []
-    linked: list[str] = []
+    kept: dict[str, str] = {}
+    sticky = {wanted.path} if _is_sticky(reader.examine(wanted.path)) else set()
     below = reader.below(wanted.path, limit=ENTRIES_LIMIT)
     closed = wanted.neighbours.declared | set(below.mounts)
     covered: set[str] = set()
@@ -49,10 +52,27 @@ def strangers_below(reader: HostReader, wanted: DesiredDirectory, uid: int | Non
             covered.add(path)
             continue
         facts = reader.examine(path)
-        if isinstance(facts, Missing) or _is_theirs(facts, uid, gid):
+        if isinstance(facts, Missing):
             continue
-        (linked if facts.links > 1 and facts.kind is not FileKind.DIRECTORY else found).append(path)
-    return Strangers(tuple(found), tuple(linked))
+        if _is_sticky(facts):
+            sticky.add(path)
+        if path.rpartition("/")[0] in sticky and uid is not None and facts.uid not in {0, uid}:
+            kept[path] = f"it is user {facts.uid}'s, in a directory where everybody makes names"
+            covered.add(path)
+        elif _is_theirs(facts, uid, gid):
+            continue
+        elif facts.links > 1 and facts.kind is not FileKind.DIRECTORY:
+            kept[path] = "its owner stays: the file has other names, too"
+        else:
+            found.append(path)
+    return Strangers(tuple(found), kept)
+
+
+def _is_sticky(facts: FileFacts | Missing) -> bool:
+    """Whether it is a directory in which a name is its maker's."""
+    if isinstance(facts, Missing) or facts.kind is not FileKind.DIRECTORY:
+        return False
+    return bool(int(facts.mode or "0", 8) & stat.S_ISVTX)
 
 
 def _is_theirs(facts: FileFacts, uid: int | None, gid: int | None) -> bool:

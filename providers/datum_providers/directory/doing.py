@@ -56,4 +56,4 @@ def _give(writer: HostWriter, desired: DesiredDirectory) -> None:
     """Change owners from the top, so that each path is reached through directories that are theirs already."""
     uid, gid = desired.owners_below.ids(writer)
     for path in strangers_below(writer, desired, uid, gid).paths:
-        writer.set_attributes(path, uid=uid, gid=gid)
+        writer.set_attributes(path, uid=uid, gid=gid, from_anybody=True)

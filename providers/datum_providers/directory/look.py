@@ -1,21 +1,16 @@
 """What stands at the path of a directory, and in it where that matters. Reads the host; changes nothing."""
 
-from collections.abc import Mapping
-from typing import Final
-
 from attrs import frozen
 
-from datum.model.json import JsonObject
 from datum.model.observation import Absent, FieldValue, Observation, Present
 from datum.provider.host import FileFacts, FileKind, HostError, HostReader, Missing
 from datum_providers.directory.below import strangers_below
 from datum_providers.directory.desired import DesiredDirectory
 from datum_providers.shared.accounts import Accounts
 from datum_providers.shared.exclusive import survey
+from datum_providers.shared.kept import kept_detail
 from datum_providers.shared.kinds import in_the_way, seen_parent, seen_residue
 from datum_providers.shared.modes import seen_mode
-
-_KEPT_SHOWN: Final = 100
 
 
 @frozen
@@ -56,7 +51,7 @@ class Look:
         if wanted.exclusive:
             self._unmanaged(wanted, fields, kept)
         fields.update(seen_residue(facts))
-        return Present(fields, _kept_detail(wanted.path, kept), facts.identity)
+        return Present(fields, kept_detail(wanted.path, kept), facts.identity)
 
     def _strangers(self, wanted: DesiredDirectory, fields: dict[str, FieldValue], kept: dict[str, str]) -> None:
         owners = wanted.owners_below
@@ -67,7 +62,7 @@ class Look:
             fields["recursive"] = "of others"
             return
         found = strangers_below(self.reader, wanted, uid, gid)
-        kept.update(dict.fromkeys(found.linked, "its owner stays: the file has other names, too"))
+        kept.update(found.kept)
         fields["recursive"] = found.words(wanted.path) if found.paths else owners_words(wanted)
 
     def _unmanaged(self, wanted: DesiredDirectory, fields: dict[str, FieldValue], kept: dict[str, str]) -> None:
@@ -82,11 +77,3 @@ def owners_words(wanted: DesiredDirectory) -> str:
     """Return who owns everything below, for people."""
     owners = wanted.owners_below
     return ":".join(account for account in (owners.owner, owners.group) if account is not None)
-
-
-def _kept_detail(folder: str, kept: Mapping[str, str]) -> JsonObject:
-    if not kept:
-        return {}
-    first = dict(sorted(kept.items())[:_KEPT_SHOWN])
-    shown = {f"./{path[len(folder) + 1 :]}": reason for path, reason in first.items()}
-    return {"kept": shown, **({"kept_more": len(kept) - _KEPT_SHOWN} if len(kept) > _KEPT_SHOWN else {})}

@@ -1,4 +1,4 @@
-"""The name of a resource that is a path. Pure."""
+"""The name of a resource that is a path, and names of paths below it. Pure."""
 
 import posixpath
 from typing import Final
@@ -34,6 +34,20 @@ def normal_name(name: str, type_name: str) -> str:
             code="bad-host-path",
         )
     return path
+
+
+def change_name(relative: str) -> str:
+    r"""Return the name of the change of a path below a resource's own: `./` and the path.
+
+    A name that is no UTF-8 has no form in JSON (RFC 8785): it stands after `.//` with its bytes as `\xNN`, and each
+    backslash doubled. No two paths have one name.
+    """
+    try:
+        relative.encode()
+    except UnicodeEncodeError:
+        doubled = relative.replace("\\", "\\\\").encode("utf-8", "surrogateescape")
+        return ".//" + doubled.decode("utf-8", "backslashreplace")
+    return f"./{relative}"
 
 
 def _spelling(name: str, type_name: str) -> str:

@@ -1,5 +1,7 @@
 """What a path says: whether what stands there may be removed by dropping it, and whether a way in hangs on it. Pure."""
 
+import re
+from collections.abc import Collection
 from typing import Final
 
 from datum.provider.contract import Removal
@@ -94,6 +96,17 @@ _ACCESS: Final = (
 _SSH_CLIENT: Final = ("/etc/ssh/ssh_config", "/etc/ssh/ssh_config.d", "/etc/ssh/ssh_known_hosts")
 
 
+def _at(places: Collection[str]) -> re.Pattern[str]:
+    """Return what matches one of these places and all below it, in one step: every path of a tree is asked for."""
+    return re.compile(rf"(?:{'|'.join(map(re.escape, places))})(?:/|\Z)")
+
+
+_AT_AGENT: Final = _at(_AGENT)
+_AT_NEVER_REMOVED: Final = _at(_NEVER_REMOVED)
+_AT_ACCESS: Final = _at(_ACCESS)
+_AT_SSH_CLIENT: Final = _at(_SSH_CLIENT)
+
+
 def removal_of(path: str, *, is_in_exclusive: bool = False) -> Removal:
     """Return what happens to the file or link at a path when it is no longer declared and nothing else is said.
 
@@ -117,13 +130,13 @@ def removal_of_directory(path: str, *, is_in_exclusive: bool = False) -> Removal
 def is_kept_for_ever(path: str) -> bool:
     """Whether a path is one of the few that are never removed without being named."""
     is_way_in = path.rpartition("/")[0].endswith("/.ssh")
-    return _is_at(path, _NEVER_REMOVED) or is_way_in or path in WELL_KNOWN_LINKS or is_of_agent(path)
+    return bool(_AT_NEVER_REMOVED.match(path)) or is_way_in or path in WELL_KNOWN_LINKS or is_of_agent(path)
 
 
 def is_of_agent(path: str) -> bool:
     """Whether a path is the agent's own, wherever the service manager links its units from."""
     is_unit = path.rpartition("/")[2] in _AGENT_UNITS and is_below(path, "/etc/systemd/system")
-    return _is_at(path, _AGENT) or is_unit
+    return bool(_AT_AGENT.match(path)) or is_unit
 
 
 def is_drop_in(folder: str) -> bool:
@@ -133,15 +146,11 @@ def is_drop_in(folder: str) -> bool:
 
 def guards_access(path: str) -> bool:
     """Whether a change of the file at a path can shut people or the agent out."""
-    if _is_at(path, _SSH_CLIENT):
+    if _AT_SSH_CLIENT.match(path):
         return False
-    return _is_at(path, _ACCESS) or path.rpartition("/")[0].endswith("/.ssh")
+    return bool(_AT_ACCESS.match(path)) or path.rpartition("/")[0].endswith("/.ssh")
 
 
 def guards_access_as_directory(path: str) -> bool:
     """Whether a change of the directory at a path can: then also what lies below it counts."""
     return guards_access(path) or path.endswith("/.ssh") or any(is_below(place, path) for place in _ACCESS)
-
-
-def _is_at(path: str, places: tuple[str, ...]) -> bool:
-    return any(is_below(path, place) for place in places)

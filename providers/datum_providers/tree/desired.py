@@ -72,6 +72,8 @@ def parse_tree(name: str, attributes: Mapping[str, AttributeValue]) -> DesiredTr
     keeps_links = _choice("links", attributes.get("links"), _LINKS) == "keep"
     _globs("keep", keep)
     look = Look(modes, owners, rules)
+    entries = entries_of(path, folder, look, keeps_links=keeps_links)
+    _check_rules(rules, entries)
     exclusive = _truth("exclusive", attributes.get("exclusive"))
     if keep and not exclusive:
         raise DesiredError(
@@ -85,7 +87,7 @@ def parse_tree(name: str, attributes: Mapping[str, AttributeValue]) -> DesiredTr
         rules,
         exclusive,
         keep,
-        entries_of(path, folder, look, keeps_links=keeps_links),
+        entries,
     )
 
 
@@ -118,6 +120,23 @@ def _rule(item: object) -> Rule:
     if mode is None and owners.is_silent:
         raise DesiredError("rules", f"{match}: the rule says nothing.", hint="give it a mode, an owner or a group")
     return Rule(match, mode, owners, _globs("rules", (match.removesuffix("/"),)))
+
+
+def _check_rules(rules: tuple[Rule, ...], entries: tuple[Entry, ...]) -> None:
+    """Refuse a rule that speaks of nothing: what it was meant for would silently have the mode of the tree."""
+    names = [(entry.name.removeprefix("./"), entry.kind is FileKind.DIRECTORY) for entry in entries if entry.name != ROOT]
+    for rule in rules:
+        if any(rule.is_for_folders is is_folder and rule.matches(name) for name, is_folder in names):
+            continue
+        what, other = ("folder", "file or link") if rule.is_for_folders else ("file or link", "folder")
+        slash = "without" if rule.is_for_folders else "with"
+        raise DesiredError(
+            "rules",
+            f"'{rule.match}' matches no {what} of the source, so the rule would do nothing.",
+            hint=f"patterns are relative to the source, * stays within a folder and ** crosses them; "
+            f"{slash} a slash at its end it is for a {other}",
+            code="rule-without-match",
+        )
 
 
 def _globs(attribute: str, patterns: tuple[str, ...]) -> Matcher:

@@ -47,8 +47,8 @@ def apply_tree(writer: HostWriter, desired: DesiredTree, step: Step) -> None:
         if entry.name in changes:
             work.do(entry, changes[entry.name].before)
     work.end(len(desired.entries))
-    own = {entry.name for entry in desired.entries}
-    _clear(writer, desired.path, (change for name, change in changes.items() if name not in own | {RESIDUE}))
+    kept = {RESIDUE, *(entry.name for entry in desired.entries)}
+    _clear(writer, desired.path, (change for name, change in changes.items() if name not in kept))
 
 
 def _delete(writer: HostWriter, desired: DesiredTree, step: Step) -> None:

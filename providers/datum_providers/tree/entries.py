@@ -17,7 +17,7 @@ from datum.provider.globs import Matcher
 from datum.provider.host import FileKind
 from datum.provider.paths import normal_path
 from datum_providers.shared.accounts import Owners
-from datum_providers.shared.names import RESIDUE_SUFFIX
+from datum_providers.shared.names import RESIDUE_SUFFIX, change_name
 
 ROOT: Final = "."
 """The change and the field that speak of the folder itself."""
@@ -94,20 +94,6 @@ class Entry:
     def content(self) -> Content:
         """The bytes of a file."""
         return Content(self.blob, source=self.source)
-
-
-def change_name(relative: str) -> str:
-    r"""Return the name of the change of a path below the tree: `./` and the path.
-
-    A name that is no UTF-8 has no form in JSON (RFC 8785): it stands after `.//` with its bytes as `\xNN`, and each
-    backslash doubled. No two paths have one name.
-    """
-    try:
-        relative.encode()
-    except UnicodeEncodeError:
-        doubled = relative.replace("\\", "\\\\").encode("utf-8", "surrogateescape")
-        return ".//" + doubled.decode("utf-8", "backslashreplace")
-    return f"./{relative}"
 
 
 def line_of(what: str, mode: str, owners: Owners) -> str:

@@ -14,20 +14,19 @@ from datum.model.observation import Absent, FieldValue, Observation, Present
 from datum.provider.host import FileFacts, FileKind, HostError, HostReader, Missing
 from datum_providers.shared.accounts import NO_OWNERS, Accounts, Owners
 from datum_providers.shared.exclusive import survey
+from datum_providers.shared.kept import kept_detail
 from datum_providers.shared.kinds import in_the_way
 from datum_providers.shared.modes import NO_MODES, is_for_all
+from datum_providers.shared.names import change_name
 from datum_providers.shared.texts import TEXT_LIMIT, text_of
 from datum_providers.tree.desired import DesiredTree
-from datum_providers.tree.entries import ROOT, Entry, change_name, line_of
+from datum_providers.tree.entries import ROOT, Entry, line_of
 
 RESIDUE: Final = "residue"
 """Last word of the line of a path beside which a leftover of a killed write stands."""
 
 TEXTS: Final = 20
 """Changed files of one tree whose lines people are shown."""
-
-KEPT: Final = 100
-"""Paths that are named with why they stay."""
 
 
 @frozen
@@ -184,11 +183,7 @@ class _Seen:
         detail: dict[str, JsonValue] = {}
         if self.texts:
             detail.update(texts=dict(self.texts), private=tuple(self.private))
-        if self.kept:
-            first = sorted(self.kept.items())[:KEPT]
-            detail["kept"] = {change_name(path[len(root) + 1 :]): reason for path, reason in first}
-        if len(self.kept) > KEPT:
-            detail["kept_more"] = len(self.kept) - KEPT
+        detail.update(kept_detail(root, self.kept))
         return detail
 
 

@@ -1,8 +1,8 @@
 """Cells of a user who races: in each one resource, in each resource one writing operation, and what it is raced with.
 
-All cells of one operation are alike. Beside what the operation needs, each holds what the user exchanges names with; and
-below `/srv/vault`, which is root's, stands the same once more, so that whoever is led there does there what he was to do
-in the cell.
+All cells of one operation are alike. Beside what the operation needs, each holds what the user exchanges names with;
+and below `/srv/vault`, which is root's, stands the same once more, so that whoever is led there does there what was to
+be done in the cell.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -11,15 +11,24 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from datum.host.residue import residue_name
+
 BASE: Final = "/srv/mallory"
 VAULT: Final = "/srv/vault"
+STICKY: Final = "/srv/sticky"
 SECRET: Final = "this is root's secret"
+PRIVATE: Final = "nobody but root reads this"
 UID: Final = 1000
 GID: Final = 1000
 CREW: Final = 1001
-TEMPORARY: Final = ".x.datum~.dpkg-tmp"
+TEMPORARY: Final = residue_name("x", BASE)
 FILES: Final[Mapping[str, str]] = MappingProxyType(
-    {"files/tree/in": "new\n", "files/tree/new": "new\n", "files/tree/deep/in": "new\n"}
+    {
+        "files/tree/in": "new\n",
+        "files/tree/new": "new\n",
+        "files/tree/deep/in": "new\n",
+        "files/private/in": PRIVATE,
+    }
 )
 
 Line = list[Any]
@@ -71,7 +80,9 @@ OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
         "check-attributes": Operation("file", {**_FILE, "content": "old\n"}, "file", is_guarded=True),
         "check-link": Operation("link", {"target": "new", **_OWN}, "link", is_guarded=True),
         "check-remove": Operation("directory", {"absent": True, **_LOSES}, "directory", is_guarded=True),
-        "check-tree": Operation("tree", {"source": "files/tree", **_OWN, "exclusive": True}, "directory", is_guarded=True),
+        "check-tree": Operation(
+            "tree", {"source": "files/tree", **_OWN, "exclusive": True}, "directory", is_guarded=True
+        ),
         "command": Operation("command", {"run": ["touch", "x"], "user": "mallory"}),
     }
 )
@@ -162,3 +173,33 @@ def declare(cell: str, name: str) -> dict[str, Mapping[str, Any]]:
     if operation.is_guarded:
         found[f"check:{cell}"] = {"run": ["/bin/true"], "guards": [target]}
     return found
+
+
+HERS: Final = ("file", "pipe", "folder", "link")
+"""What the user has in a cell where everybody makes names; root's resource has the name `x` there."""
+
+STICKY_OPERATIONS: Final = ("directory", "file", "link", "tree")
+"""What root makes in such a cell."""
+
+
+def lay_out_sticky_cell(cell: str) -> Iterator[Line]:
+    """What stands in a cell where everybody makes names. The user gives what is in it an access control list after."""
+    home = f"{STICKY}/{cell}"
+    yield [home, "directory", "", 0o1777, 0, 0]
+    yield [f"{home}/file", "file", "hers\n", 0o4777, UID, GID]
+    yield [f"{home}/pipe", "fifo", "", 0o666, UID, GID]
+    yield [f"{home}/folder", "directory", "", 0o777, UID, GID]
+    yield [f"{home}/link", "link", f"{VAULT}/file-create/secret", 0, UID, GID]
+
+
+def declare_sticky(cell: str, operation: str) -> dict[str, Mapping[str, Any]]:
+    """Return the resources of one such cell: all root's, and nothing left undeclared."""
+    path, owned = f"{STICKY}/{cell}/x", {"owner": "root", "group": "root"}
+    private = {"content": PRIVATE, "mode": "0640", **owned}
+    if operation == "directory":
+        return {f"directory:{path}": {"mode": "0755", **owned}, f"file:{path}/in": private}
+    if operation == "tree":
+        return {f"tree:{path}": {"source": "files/private", "mode": "0640", **owned}}
+    if operation == "link":
+        return {f"link:{path}": {"target": "new", **owned}}
+    return {f"file:{path}": private}

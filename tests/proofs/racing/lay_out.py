@@ -1,4 +1,9 @@
-"""Make what a host shall have: lines of JSON on stdin, `[path, kind, what, mode, uid, gid]`. For the host's own Python."""
+"""Make what a host shall have: lines of JSON on stdin, `[path, kind, what, mode, uid, gid]`.
+
+For the host's own Python, as root. `clear` is a kind, too: all that stands at the path goes.
+"""
+
+# ruff: noqa: PTH101, PTH102, PTH123, PTH211 - plain calls, as the programs beside this one make them
 
 import json
 import os
@@ -6,7 +11,7 @@ import shutil
 import sys
 
 
-def make(path, kind, what, mode, uid, gid):
+def make(path: str, kind: str, what: str, mode: int, uid: int, gid: int) -> None:
     """Make one entry; `what` is a file's bytes, the other name of a hard link, the text of a symbolic link."""
     if kind == "directory":
         os.mkdir(path)

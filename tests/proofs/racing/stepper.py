@@ -1,21 +1,25 @@
 """Run a command in a host and let a local user strike between two of its system calls, at the very one that is asked.
 
 For the host's own Python, as root. The command is stopped by a seccomp filter at the start of every call that names
-something (ptrace(2), PTRACE_EVENT_SECCOMP), before the kernel has done anything of it. Where the call touches one of the
-user's cells it is counted, and the user, a process without any right of root's, may exchange names there. So no window
-is won by luck. The request is JSON on stdin, the answer JSON on stdout.
+something (ptrace(2), PTRACE_EVENT_SECCOMP), before the kernel has done anything of it. Where the call touches one of
+the user's cells it is counted, and the user, a process without any right of root's, may exchange names there. So no
+window is won by luck. The request is JSON on stdin, the answer JSON on stdout.
 """
+
+# ruff: noqa: PTH115 - texts of links as they are
 
 import ctypes
 import json
 import os
 import platform
+import re
 import signal
 import struct
 import sys
 import tempfile
 from collections import defaultdict
 from functools import cache
+from typing import Any, TextIO
 
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -29,8 +33,8 @@ ALL_CHILDREN = 0x40000000
 AT_FDCWD = -100
 CREATES = os.O_CREAT | (os.O_TMPFILE & ~os.O_DIRECTORY)
 
-# Call: its number on x86_64 and on aarch64 (None: it has none), and where paths and descriptors stand among its arguments:
-# `d1` is a directory at 0 and a name at 1, `f0` an open file, `p0` a path.
+# Call: its number on x86_64 and on aarch64 (None: it has none), and which of its arguments are paths: `d1` is a
+# descriptor of a directory at 1 and a name behind it, `f0` a descriptor at 0, `p0` a path at 0.
 CALLS = {
     "openat": (257, 56, "d0"),
     "mkdirat": (258, 34, "d0"),
@@ -52,6 +56,7 @@ CALLS = {
     "rmdir": (84, None, "p0"),
     "rename": (82, None, "p0 p1"),
     "setxattr": (188, 5, "p0"),
+    "mount": (165, 40, "p0 p1"),
 }
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}[platform.machine()]
 NUMBERS = {
@@ -61,10 +66,14 @@ NUMBERS = {
 }
 
 
+# What is another one each time in a path: what stands for a file without a name, and random digits.
+CHANCE = re.compile(r"#\d+ \(deleted\)|(?<=\.)[0-9a-f]{8}(?=\.)")
+
+
 class Attacker:
     """The user: a process of its own, which exchanges names when it is told, and takes that back."""
 
-    def __init__(self, uid, gid):
+    def __init__(self, uid: int, gid: int) -> None:
         ours, theirs = os.pipe(), os.pipe()
         self.pid = os.fork()
         if not self.pid:
@@ -78,18 +87,18 @@ class Attacker:
         self._say = os.fdopen(ours[1], "w")
         self._hear = os.fdopen(theirs[0])
 
-    def swap(self, one, other):
+    def swap(self, one: str, other: str) -> bool:
         """Let two names change what they name; return whether that was done."""
         print(json.dumps([one, other]), file=self._say, flush=True)
-        return json.loads(self._hear.readline())
+        return bool(json.loads(self._hear.readline()))
 
 
-def _obey(orders, answers):
+def _obey(orders: TextIO, answers: TextIO) -> None:
     for line in orders:
         print(json.dumps(swap(*json.loads(line))), file=answers, flush=True)
 
 
-def swap(one, other):
+def swap(one: str, other: str) -> bool:
     """Exchange two names; where one is missing the other one moves there."""
     for old, new, flags in ((one, other, 2), (one, other, 1), (other, one, 1)):
         if not LIBC.renameat2(AT_FDCWD, os.fsencode(old), AT_FDCWD, os.fsencode(new), flags):
@@ -97,7 +106,7 @@ def swap(one, other):
     return False
 
 
-def enter_filter():
+def enter_filter() -> None:
     """Let the kernel stop this process at each of the calls."""
     code = [(0x20, 0, 0, 4), (0x15, 1, 0, AUDIT_ARCH), (0x06, 0, 0, 0x7FFF0000), (0x20, 0, 0, 0)]
     for number in NUMBERS:
@@ -110,7 +119,7 @@ def enter_filter():
         raise OSError(ctypes.get_errno(), "prctl")
 
 
-def start(argv, out):
+def start(argv: list[str], out: int) -> int:
     """Start the command, stopped at its first instruction."""
     pid = os.fork()
     if not pid:
@@ -128,7 +137,7 @@ def start(argv, out):
     return pid
 
 
-def call_of(pid):
+def call_of(pid: int) -> tuple[str, list[int]]:
     """Return the name of the call at which a process stands, and its arguments."""
     info = ctypes.create_string_buffer(88)
     LIBC.ptrace(CALL_INFO, pid, 88, info)
@@ -136,19 +145,21 @@ def call_of(pid):
     return NUMBERS[number], arguments
 
 
-def text_at(pid, address):
+def text_at(pid: int, address: int) -> str:
     """Return the string at an address of a stopped process."""
+    if not address:
+        return ""
     # to the end of the page at most, since the next one may not be there
     return os.fsdecode(os.pread(memory_of(pid), 4096 - address % 4096, address).split(b"\0")[0])
 
 
 @cache
-def memory_of(pid):
+def memory_of(pid: int) -> int:
     """Return a descriptor of the memory of a process; another program in it needs another one."""
     return os.open(f"/proc/{pid}/mem", os.O_RDONLY)
 
 
-def opened(pid, fd):
+def opened(pid: int, fd: int) -> str:
     """Return the path behind a descriptor of a process."""
     try:
         return os.readlink(f"/proc/{pid}/cwd" if fd == AT_FDCWD else f"/proc/{pid}/fd/{fd}")
@@ -156,12 +167,12 @@ def opened(pid, fd):
         return ""
 
 
-def as_fd(value):
+def as_fd(value: int) -> int:
     """Return a descriptor as the kernel takes it: a signed number of 32 bits."""
     return ctypes.c_int32(value & 0xFFFFFFFF).value
 
 
-def paths_of(pid, name, arguments):
+def paths_of(pid: int, name: str, arguments: list[int]) -> list[str]:
     """Return the paths that a call touches."""
     found = []
     for place in CALLS[name][2].split():
@@ -181,15 +192,15 @@ def paths_of(pid, name, arguments):
 class Cells:
     """The user's cells, the calls that touched each, and what is struck when."""
 
-    def __init__(self, request):
+    def __init__(self, request: dict[str, Any]) -> None:
         self.base = request["base"].rstrip("/") + "/"
-        self.strikes = request["strikes"]
+        self.strikes: dict[str, Any] = request["strikes"]
         self.attacker = Attacker(request["uid"], request["gid"])
-        self.calls = defaultdict(list)
-        self.standing = {}
-        self.struck = {}
+        self.calls: dict[str, list[list[str]]] = defaultdict(list)
+        self.standing: dict[str, list[str]] = {}
+        self.struck: dict[str, bool] = {}
 
-    def touch(self, pid):
+    def touch(self, pid: int) -> None:
         """Count the call at which a process stands, and strike if it is the one."""
         name, arguments = call_of(pid)
         found = [path for path in paths_of(pid, name, arguments) if path.startswith(self.base)]
@@ -197,19 +208,27 @@ class Cells:
             return
         cell = found[0][len(self.base) :].partition("/")[0]
         is_reading = name in {"openat", "open"} and not arguments[1 + (name == "openat")] & CREATES
-        home = f"{self.base}{cell}/"
-        self.calls[cell].append(["" if is_reading else name, *(path.removeprefix(home) for path in found)])
+        home = self.base + cell
+        call = ["" if is_reading else name, *(CHANCE.sub("#", path.removeprefix(home)[1:]) for path in found)]
+        self.calls[cell].append(call)
         strike = self.strikes.get(cell)
         if strike is None:
             return
         if cell in self.standing and not strike["lasts"]:
             self.attacker.swap(*self.standing.pop(cell))
-        if len(self.calls[cell]) - 1 == strike["at"]:
+        if self._is_due(strike, self.calls[cell]):
             self.struck[cell] = self.attacker.swap(*strike["swap"])
             self.standing[cell] = strike["swap"]
 
+    @staticmethod
+    def _is_due(strike: dict[str, Any], calls: list[list[str]]) -> bool:
+        """Whether the last of these calls is the one to strike at."""
+        if "at" in strike:
+            return bool(len(calls) - 1 == strike["at"])
+        return bool(calls[-1] == strike["call"] and calls.count(calls[-1]) == strike["nth"])
 
-def watch(main, cells):
+
+def watch(main: int, cells: Cells) -> int:
     """Step through the command until it ends; return its exit code."""
     known = {main}
     while True:
@@ -227,7 +246,7 @@ def watch(main, cells):
             return os.waitstatus_to_exitcode(status)
 
 
-def main():
+def main() -> None:
     """Answer one request."""
     request = json.load(sys.stdin)
     cells = Cells(request)

@@ -39,6 +39,9 @@ class Index:
     def paths_below(self, path: str) -> tuple[str, ...]:
         raise AssertionError(path)
 
+    def is_absent(self, path: str) -> bool:
+        return path == "/nowhere"
+
     def is_exclusive(self, path: str) -> bool:
         raise AssertionError(path)
 

@@ -151,6 +151,23 @@ def test_owners_change_from_the_top() -> None:
     assert [entry.subject for entry in host.journal] == ["/srv/app/d", "/srv/app/d/x"]
 
 
+def test_what_others_made_under_a_sticky_bit_is_left_alone_and_told() -> None:
+    """It is refused by the writer; root's and the owner's own are nobody else's."""
+    host = FakeHost()
+    host.add_directory("/srv/app", uid=900)
+    host.add_directory("/srv/app/tmp", uid=900, mode="1777")
+    host.add_file("/srv/app/tmp/by-root", uid=0)
+    host.add_file("/srv/app/tmp/hers", uid=5)
+    host.add_directory("/srv/app/tmp/their", uid=6)
+    host.add_file("/srv/app/tmp/their/x", uid=6)
+    owned = DesiredDirectory("/srv/app", owners=Owners("900"), recursive=("owner",))
+    seen = PROVIDER.observe(host.reader(), {"/srv/app": owned})["/srv/app"]
+    assert isinstance(seen, Present)
+    assert seen.fields["recursive"] == "1 of others (./tmp/by-root)"
+    words = "it is user {}'s, in a directory where everybody makes names"
+    assert seen.detail["kept"] == {"./tmp/hers": words.format(5), "./tmp/their": words.format(6)}
+
+
 @pytest.mark.parametrize("wanted", [{"exclusive": True, "recurse": True}, {"owner": "900", "recursive": ("owner",)}])
 def test_what_holds_too_much_is_unobservable_with_the_number(wanted: dict[str, object]) -> None:
     host = FakeHost()

@@ -10,8 +10,8 @@ from datum.model.source import EntryKind
 from datum.provider.contract import DesiredError
 from datum.provider.host import FileKind
 from datum_providers.shared.accounts import Owners
+from datum_providers.shared.names import change_name
 from datum_providers.tree.desired import DesiredTree, parse_tree
-from datum_providers.tree.entries import change_name
 from datum_providers.tree.steps import path_of
 from tests.providers.tree.cases import folder_of
 

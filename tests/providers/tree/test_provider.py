@@ -42,6 +42,9 @@ class Index:
     def paths_below(self, path: str) -> tuple[str, ...]:
         return tuple(other for other in self._paths if other.startswith(f"{path}/"))
 
+    def is_absent(self, path: str) -> bool:
+        return path == "/nowhere"
+
     def is_exclusive(self, path: str) -> bool:
         return path == self._exclusive
 

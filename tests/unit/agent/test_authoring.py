@@ -71,6 +71,21 @@ def test_graphs_are_validated_too() -> None:
     assert "dependency-cycle" in {item.code for item in found.diagnostics}
 
 
+def test_what_types_cannot_mean_is_told_beside_other_errors() -> None:
+    """Of resources that have none of them; one with an error of its own is told for that alone."""
+    text = """resources:
+  file:/etc/a: {content: "a", source: files/a}
+  file:/etc/b: {source: files/none}
+  file:/etc/c: {content: "c", source: files/none}
+  file:/etc/d: {content: "${machine.nothing}"}
+  file:/etc/e: {content: "${machine.cpus}", source: files/a}
+"""
+    files = {"fleet.yaml": HEAD, "hosts/web1.yaml": text, "files/a": "a"}
+    found = [(item.code, item.resource) for item in validate(MemoryTree(files), PORTS).diagnostics]
+    assert ("two-contents", "file:/etc/a") in found
+    assert {code for code, name in found if name in {"file:/etc/b", "file:/etc/c"}} == {"source-missing"}
+
+
 def test_the_only_host_needs_no_name() -> None:
     """Where there are two, both are named."""
     assert host_name("", TREE) == HostName("web1")

@@ -11,19 +11,28 @@ from datum.agent.planning import Basis, Planned, Turn, package_of, plan_given, p
 from datum.graph.build import build_graph
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
-from datum.model.manifest import Expectation, Resource
+from datum.model.manifest import Expectation, Hazard, OnRemoval, Resource
 from datum.model.observation import Absent, Cause, Machine, Unobservable
 from datum.model.plan import Label, Operation, OrphanState
 from datum.observer.observe import Look
 from datum.planner.inputs import Declaration
+from datum.provider.contract import AnyProvider
+from datum.provider.host import FileKind
 from datum.testing.host import FakeHost
 from datum.testing.trees import MemoryTree
+from datum.testing.world import FakeFile
+from datum_providers.directory.provider import DirectoryProvider
 from datum_providers.file.provider import FileProvider
+from datum_providers.link.provider import LinkProvider
 from tests.unit.fakes import HOST, declare, manifest, revision, rid
 from tests.unit.reconciler.bench import no_deadline
 
 A, OLD = "file:/etc/a", "file:/etc/x.d/old"
-PROVIDERS = {"file": FileProvider()}
+PROVIDERS: Mapping[str, AnyProvider] = {
+    "file": FileProvider(),
+    "link": LinkProvider(),
+    "directory": DirectoryProvider(),
+}
 
 
 def declaration(number: int, *resources: Resource) -> Declaration:
@@ -129,7 +138,7 @@ def test_orphan_of_a_type_that_is_gone_has_no_sight() -> None:
     unknown = evolve(older(made, 0), nodes={rid("gone:x"): older(made, 0).nodes[rid(OLD)]})
     from datum.agent.planning import observe_orphans
 
-    sights, sickness = observe_orphans(evolve(made, trail=(unknown,)), made.look)
+    sights, sickness = observe_orphans(evolve(made, trail=(unknown,)), made.look, {})
     assert sickness == ()
     assert sights[rid("gone:x")].sights == ()
     assert host.journal == []
@@ -205,6 +214,52 @@ def test_equal_inputs_give_an_equal_plan() -> None:
     assert plan_given(first.given, lambda: None).plan == first.plan
     with pytest.raises(AttributeError):
         first.plan.plan_id = ""  # type: ignore[misc]
+
+
+def crowded(target: Resource, count: int = 6) -> tuple[FakeHost, Basis]:
+    """Have a link where files lay that the trail declares, in a number that would be a mass."""
+    host = FakeHost()
+    host.add("/srv/x", FakeFile(FileKind.SYMLINK, link="elsewhere"))
+    old = [declare(f"file:/srv/x/{number}", content="x\n", on_removal=OnRemoval.DELETE) for number in range(count)]
+    return host, basis(host, declare(A, content="a\n"), target, trail=(declaration(1, *old),))
+
+
+@pytest.mark.parametrize("target", ["elsewhere", "otherwhere"])
+def test_orphans_below_a_link_that_the_target_declares_are_not_on_the_host(target: str) -> None:
+    """They are not asked for, and their number says nothing of the host, whether or not the link leads elsewhere."""
+    host, made = crowded(declare("link:/srv/x", target=target))
+    planned = plan_now(made)
+    assert planned.sickness == ()
+    assert {(orphan.state, orphan.rule) for orphan in planned.plan.orphans} == {(OrphanState.ABSENT, "absent")}
+    assert not [path for method, path in host.calls if path.startswith("/srv/x/")]
+
+
+def test_orphans_below_a_link_that_nobody_declares_are_not_known() -> None:
+    _, made = crowded(declare("file:/etc/b", content="b\n"), count=4)
+    assert {orphan.state for orphan in plan_now(made).plan.orphans} == {OrphanState.UNSETTLED}
+
+
+def below_a_link(*more: Resource) -> Basis:
+    host = FakeHost()
+    host.add("/srv/x", FakeFile(FileKind.SYMLINK, link="elsewhere"))
+    inside = [declare(f"file:/srv/x/{number}", content="x\n") for number in range(6)]
+    return basis(host, *inside, *more)
+
+
+def test_what_a_plan_makes_room_for_is_no_sickness() -> None:
+    """A directory takes the place of a link, and everything declared in it is made in one pass, or waits for it."""
+    for allow, done in ((["data_loss"], True), ([], False)):
+        directory = declare("directory:/srv/x", value=None, allow=[Hazard(one) for one in allow])
+        planned = plan_now(below_a_link(evolve(directory, attributes={})))
+        assert planned.sickness == ()
+        assert planned.given.observed.sickness == ()
+        assert [action.operation for action in planned.plan.actions][:1] == [Operation.REPLACE]
+        assert len(planned.plan.actions) == (7 if done else 1)
+
+
+def test_what_no_plan_makes_room_for_is_sickness_as_ever() -> None:
+    ((what, found),) = plan_now(below_a_link()).sickness
+    assert (what, found.cause) == ("file", Cause.MASS)
 
 
 def test_a_plan_without_history_is_made_from_one_look() -> None:

@@ -6,14 +6,16 @@ import pytest
 
 from datum.cli.views.changes import SHOWN, lost
 from datum.cli.views.paper import Paper
-from datum.cli.views.resources import write_checks, write_resource
+from datum.cli.views.planning import write_plan
+from datum.cli.views.resources import write_checks, write_resource, write_resources
 from datum.model.check import Check
 from datum.model.manifest import Hazard, LimitClass
-from datum.model.plan import Change, Hold, HoldReason, Operation, Step
+from datum.model.plan import Change, Hold, HoldReason, Kept, Operation, Step, Verdict, VerdictKind
 from datum.model.report import CheckOutcome, CheckReport
 from datum.model.result import ActionResult, Outcome
-from datum.report.as_json import check_to_json, resource_to_json
+from datum.report.as_json import check_to_json, kept_to_json, resource_to_json
 from datum.report.build import report_resources
+from datum.report.plan_json import plan_to_json
 from tests.unit.cli.screen import is_harmless, plain
 from tests.unit.fakes import rid
 from tests.unit.report.samples import action, change, plan
@@ -174,3 +176,51 @@ def test_what_is_skipped_with_its_set_says_so() -> None:
     (found,) = report_resources(made, (result,))
     lines = shown(resource_to_json(found))
     assert lines[0] == "      It is checked together with file:/etc/b, or with what requires that: all or nothing."
+
+
+@pytest.mark.parametrize(
+    ("makers", "words"),
+    [
+        (["file:/a"], "file:/a"),
+        (["file:/a", "file:/b", "file:/c"], "file:/a, file:/b, file:/c"),
+        (["file:/a", "file:/b", "file:/c", "file:/d", "file:/e"], "file:/a, file:/b, file:/c and 2 more"),
+    ],
+)
+def test_a_planned_line_says_after_what_it_is_known(makers: list[str], words: str) -> None:
+    one = action("command:a", known_after=tuple(map(rid, makers)))
+    value = resource_to_json(report_resources(plan(one), ())[0])
+    for outcome in (None, "held"):
+        paper = Paper()
+        write_resource(paper, {**value, "outcome": outcome})
+        assert plain(paper).splitlines()[0].endswith(f"  (known after {words})")
+    paper = Paper()
+    write_resource(paper, {**value, "outcome": "already"})
+    assert "known after" not in plain(paper), "it was tried"
+
+
+def test_what_a_resource_leaves_alone_stands_below_it() -> None:
+    paths = {f"./{index:02}": "keep says so" for index in range(SHOWN)} | {"./lib": "the package app owns it"}
+    kept = kept_to_json({rid("tree:/srv/www"): Kept(paths, 3), rid("tree:/srv/b"): Kept({"./x": "keep says so"})})
+    assert isinstance(kept, list)
+    paper = Paper()
+    write_resources(paper, [resource(Operation.UPDATE, part("old", "link:a", None))], kept)
+    lines = plain(paper).splitlines()[3:]
+    assert lines[:2] == ["      leaves alone 14 paths", "        = 00  keep says so"]
+    assert lines[SHOWN + 1 :] == ["        … 4 more; --json has all of them"]
+
+
+def test_what_is_in_sync_and_leaves_something_alone_is_one_line_of_a_plan() -> None:
+    kept = {rid(f"tree:/srv/{number:02}"): Kept({"./x": "keep says so"}, number) for number in range(SHOWN + 1)}
+    verdicts = {str(origin): Verdict(VerdictKind.IN_SYNC) for origin in kept}
+    for several in (kept, dict(list(kept.items())[:2])):
+        paper = Paper()
+        write_plan(paper, plan_to_json(plan(verdicts=verdicts, kept=several)))
+        (line,) = [line for line in plain(paper).splitlines() if line.startswith("Left alone: ")]
+        if len(several) == 2:
+            assert line == "Left alone: 3 paths below tree:/srv/00, tree:/srv/01; --json says why."
+        else:
+            assert line.startswith("Left alone: 66 paths below tree:/srv/00, ")
+            assert line.endswith("tree:/srv/09 and 1 more; --json says why.")
+    paper = Paper()
+    write_plan(paper, plan_to_json(plan(verdicts=verdicts)))
+    assert "Left alone" not in plain(paper)

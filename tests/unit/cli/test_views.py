@@ -337,6 +337,21 @@ def test_orphans_alone(capsys: Captured) -> None:
     assert (value["schema_version"], len(value["orphans"])) == (1, 2)
 
 
+UNRESOLVED: Final = Diagnostic(
+    code="trail-unresolved", summary="s", detail="Revision 0123 cannot be resolved: why.", severity=Severity.WARNING
+)
+
+
+def test_orphans_of_a_revision_that_cannot_be_resolved_are_unknown(capsys: Captured) -> None:
+    """Not said to be gone."""
+    unknown = made(plan(), diagnostics=(UNRESOLVED, Diagnostic(code="other", summary="s")))
+    planning.show_orphans(unknown, is_json=False)
+    assert capsys.readouterr().out == "  unknown   Revision 0123 cannot be resolved: why.\n"
+    planning.show_orphans(unknown, is_json=True)
+    value = json.loads(capsys.readouterr().out)
+    assert [item["code"] for item in value["diagnostics"]] == ["trail-unresolved"]
+
+
 def test_record_that_cannot_be_written_is_a_usage_error(tmp_path: Path) -> None:
     """With the reason; one that can is for its owner alone."""
     planning.write_record(tmp_path / "r.json", {"a": 1})
@@ -538,9 +553,21 @@ def test_status_names_what_the_source_had(capsys: Captured, tmp_path: Path) -> N
     assert len(status_lines(capsys, tmp_path, running=running)) == 4
 
 
+def test_status_names_what_the_last_pass_could_not_resolve(capsys: Captured, tmp_path: Path) -> None:
+    """What that revision declared may be on the host."""
+    newest = report_to_json(report(diagnostics=(UNRESOLVED, Diagnostic(code="other", summary="s"))))
+    lines = status_lines(capsys, tmp_path, newest=newest)
+    assert [line for line in lines if line.startswith("unknown")] == [f"unknown     {UNRESOLVED.detail}"]
+
+
 @pytest.mark.parametrize(
     "newest",
-    [{"x": 1}, {"outcome": 5, "counts": 5, "source": 5, "id": None}, {"source": {}}, {"source": {"status": 5}}],
+    [
+        {"x": 1},
+        {"outcome": 5, "counts": 5, "source": 5, "id": None, "diagnostics": 5},
+        {"source": {}, "diagnostics": [5, {"code": 5}]},
+        {"source": {"status": 5}},
+    ],
 )
 def test_status_of_a_damaged_report(newest: Any, capsys: Captured, tmp_path: Path) -> None:
     """Nothing depends on reports, status neither."""

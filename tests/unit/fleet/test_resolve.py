@@ -103,6 +103,18 @@ def test_one_hosts_error_leaves_the_other_hosts() -> None:
     assert list(map(str, found.manifests)) == ["web1"]
 
 
+def test_what_nothing_is_wrong_with_is_given_of_a_host_with_errors() -> None:
+    """Unless a declaration could not be read: then a field may be missing that somebody said."""
+    for text, wanted in (
+        ("resources: {thing:a: {number: x}, thing:b: {}}", ["thing:b"]),
+        ("resources: {thing:a: {number: x}, thing:b: {}}\nnope: 1", None),
+    ):
+        found = _check({**_FILES, "hosts/web1.yaml": text})
+        assert (list(found.manifests), found.diagnostics != ()) == ([], True)
+        unsound = found.unsound.get(HOST)
+        assert (unsound and [str(one.id) for one in unsound.resources]) == wanted
+
+
 def test_check_compares_two_resolutions(monkeypatch: pytest.MonkeyPatch) -> None:
     count = iter(range(99))
     monkeypatch.setattr("datum.fleet.resolve.manifest_digest", lambda _manifest: f"sha256:{next(count)}")

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from datum.host import atomic, renames
+from datum.host import atomic, mounts, renames
 from datum.host.atomic import prepare_candidate, prepare_directory, prepare_link, put, wanted_attributes
 from datum.host.candidates import Candidate
 from datum.host.local import LocalWriter
-from datum.host.mounts import MountTable
 from datum.host.place import Place
 from datum.model.content import Content
 from datum.model.result import FailureCause
@@ -317,7 +316,7 @@ def test_file_system_without_owners_and_modes_is_not_asked_for_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = b"20 1 8:1 / / rw - vfat /dev/x rw\n"
-    monkeypatch.setattr(MountTable, "read", classmethod(lambda cls, root: cls.parse(table, os.path.realpath(root))))
+    monkeypatch.setattr(mounts, "read_mountinfo", lambda: table)
 
     def broken(*_: object, **__: object) -> None:
         raise OSError(errno.EPERM, "")

@@ -12,12 +12,10 @@ from datum.provider.host import HostError
 
 
 def test_body_in_time_is_left_alone() -> None:
-    """Nothing is raised, and the timer and handler are as before."""
-    before = signal.getsignal(signal.SIGALRM)
+    """Nothing is raised, and the timer is as before."""
     with Deadline(60):
         assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
-    assert signal.getsignal(signal.SIGALRM) is before
 
 
 def test_body_that_takes_too_long_is_interrupted() -> None:
@@ -59,15 +57,19 @@ def test_error_of_the_body_comes_through() -> None:
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
-def test_handler_of_before_comes_back() -> None:
-    """Whoever had the signal has it again."""
-    rung: list[int] = []
-    before = signal.signal(signal.SIGALRM, lambda number, _frame: rung.append(number))
+def test_a_signal_between_two_deadlines_does_nothing() -> None:
+    """The handler stays; nobody else in this process has the signal."""
+    with Deadline(60):
+        pass
+    signal.raise_signal(signal.SIGALRM)
+
+
+def test_a_handler_of_another_gives_way() -> None:
+    """A deadline holds whoever had the signal meanwhile."""
+    before = signal.signal(signal.SIGALRM, signal.SIG_IGN)
     try:
-        with Deadline(60):
-            pass
-        signal.raise_signal(signal.SIGALRM)
-        assert rung == [signal.SIGALRM]
+        with pytest.raises(HostError), Deadline(0.05):
+            time.sleep(30)
     finally:
         signal.signal(signal.SIGALRM, before)
 
@@ -79,10 +81,11 @@ def test_ring_while_entering_or_leaving_raises_nothing(method: object) -> None:
     class Frame:
         f_code = getattr(method, "__code__", None)
 
-    Deadline(1)._ring(signal.SIGALRM, Frame())  # type: ignore[arg-type]  # a frame as far as it is looked at
+    with Deadline(60):
+        Deadline.ring(Frame())  # type: ignore[arg-type]  # a frame as far as it is looked at
 
 
 def test_ring_without_a_frame_raises() -> None:
     """Nothing is known then, so the deadline holds."""
-    with pytest.raises(HostError):
-        Deadline(1)._ring(signal.SIGALRM, None)
+    with pytest.raises(HostError), Deadline(60):
+        Deadline.ring(None)

@@ -178,3 +178,13 @@ def test_a_mount_of_this_kernel_is_seen_below_a_root_given_by_a_link(enclosing: 
 
     assert in_child(look) == ["/da ta"]
     assert MountTable.read(str(tmp_path / "root")).mounts == {}
+
+
+def test_a_table_is_parsed_again_only_when_it_is_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = [PLAIN.encode()] * 2 + [PLAIN.encode().replace(b"/srv/data", b"/srv/else")] * 2
+    monkeypatch.setattr(mounts, "read_mountinfo", lambda: tables.pop(0))
+    reader = mounts.MountReader("/")
+    first, again, moved, last = (reader.read() for _ in range(4))
+    assert again is first
+    assert (first.below("/srv"), moved.below("/srv")) == (("/srv/data",), ("/srv/else",))
+    assert last is moved

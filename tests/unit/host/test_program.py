@@ -92,7 +92,17 @@ def test_a_failure_shows_the_quoted_line_and_the_last_lines_of_stderr() -> None:
     with pytest.raises(HostError) as raised:
         run_program(sh("seq 1 9 >&2; exit 4"))
     assert raised.value.detail == "sh -c 'seq 1 9 >&2; exit 4' ended with exit code 4. It wrote: 5\n6\n7\n8\n9"
-    assert raised.value.diagnostics[0].code == "program-failed"
+    (found,) = raised.value.diagnostics
+    assert (found.code, found.summary) == ("program-failed", "A program failed.")
+    assert found.hint == "run it by hand to see more"
+
+
+def test_a_program_that_ran_too_long_says_what_can_be_raised() -> None:
+    with pytest.raises(HostError) as raised:
+        run_program(sh("exec sleep 60", timeout=0.05))
+    (found,) = raised.value.diagnostics
+    assert (found.code, found.summary) == ("program-deadline", "A program ran too long.")
+    assert "`timeout`" in found.hint
 
 
 def test_the_last_lines_are_shown_even_when_the_output_was_cut() -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from datum.host import look
+from datum.host import look, mounts
 from datum.host.local import LocalHost, LocalReader
-from datum.host.mounts import MountTable
 from datum.host.residue import residue_name
 from datum.model.content import blob_id
 from datum.model.observation import Cause, Scope
@@ -403,7 +402,7 @@ def test_file_system_without_owners_says_so(tmp_path: Path, monkeypatch: pytest.
         (tmp_path / name).mkdir()
         (tmp_path / name / "f").write_bytes(b"x")
     table = VFAT % (os.fsencode(tmp_path / "boot"), os.fsencode(tmp_path / "net"))
-    monkeypatch.setattr(MountTable, "read", classmethod(lambda cls, root: cls.parse(table, os.path.realpath(root))))
+    monkeypatch.setattr(mounts, "read_mountinfo", lambda: table)
     with LocalHost(str(tmp_path)) as host:
         reader = host.reader()
         assert {"owner", "mode"} <= facts(reader, "/boot/f").without

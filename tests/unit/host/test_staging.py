@@ -3,6 +3,7 @@
 import os
 import resource
 from pathlib import Path
+from typing import Any
 
 import pytest
 from attrs import evolve
@@ -388,6 +389,29 @@ def test_a_candidate_that_was_touched_meanwhile_gets_no_place(tmp_path: Path, ch
             writer.commit()
         writer.discard()
     assert names(tmp_path) == ([".a.datum~.dpkg-tmp", "away"] if change == "other" else ["away"])
+
+
+def test_a_link_that_takes_a_candidate_s_name_right_after_the_look_is_no_bug_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is not followed, and the set is incomplete: whoever makes names there does not end the pass."""
+    hidden = tmp_path / ".a.datum~.dpkg-tmp"
+    look = staging_changes.check_identity
+
+    def late(*asked: Any) -> None:
+        look(*asked)
+        hidden.unlink(missing_ok=True)
+        hidden.symlink_to("elsewhere")
+
+    with LocalHost(str(tmp_path)) as host:
+        writer = host.staging()
+        writer.write_file("/a", file_of(b"new"))
+        monkeypatch.setattr("datum.host.staging_puts.check_identity", late)
+        with refused("set-incomplete"):
+            writer.commit()
+        monkeypatch.undo()
+        writer.discard()
+    assert names(tmp_path) == [".a.datum~.dpkg-tmp"]
 
 
 def test_what_arrives_at_a_path_meanwhile_is_judged_again(tmp_path: Path) -> None:

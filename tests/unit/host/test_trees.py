@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from datum.host import trees
+from datum.host import mounts, trees
 from datum.host.identity import Actor, acting_as
 from datum.host.local import LocalHost
-from datum.host.mounts import MountTable
 from datum.model.observation import Cause
 from datum.model.result import FailureCause
 from datum.provider.host import Below
@@ -453,7 +452,7 @@ def test_immutable_entry_gives_the_command(tmp_path: Path, folder: Path) -> None
 
 def test_a_slow_mount_is_looked_at_by_a_child(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = b"20 1 8:1 / / rw - nfs server:/x rw\n"
-    monkeypatch.setattr(MountTable, "read", classmethod(lambda cls, root: cls.parse(table, os.path.realpath(root))))
+    monkeypatch.setattr(mounts, "read_mountinfo", lambda: table)
     asked: list[int] = []
     real = os.fork
 

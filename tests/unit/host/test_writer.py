@@ -11,13 +11,13 @@ import subprocess
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import pytest
 
-from datum.host import inplace, streams
+from datum.host import inplace, mounts, streams
 from datum.host.identity import Actor, acting_as
 from datum.host.local import LocalHost, LocalWriter
-from datum.host.mounts import MountTable
 from datum.host.root import HostRoot
 from datum.model.content import Content, blob_id
 from datum.model.observation import Cause
@@ -574,12 +574,89 @@ def test_attributes_where_others_make_names_are_not_given_to_a_strange_inode(tmp
     (folder / "d").mkdir()
     os.chown(folder / "d", BOB, BOB)
     with writing(tmp_path) as writer:
-        for path in ("/tmp/f", "/tmp/g"):
+        for path in ("/tmp/f", "/tmp/g", "/tmp/d"):
             with refused("unsafe-path"):
                 writer.set_attributes(path, uid=0, mode="4755")
         writer.set_attributes("/tmp/f", uid=BOB, mode="0600")
-        writer.set_attributes("/tmp/d", uid=0)
+        writer.set_attributes("/tmp/d", uid=BOB, mode="0700")
     assert (folder / "f").stat().st_uid == BOB
+    assert mode_of(folder / "d") == 0o700
+
+
+@needs_root
+def test_a_stranger_s_file_hands_nothing_on_where_everybody_makes_names(tmp_path: Path) -> None:
+    """Neither mode and owner that are not declared, nor the list of who else may read."""
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    folder.chmod(0o1777)
+    for name, uid in (("theirs", BOB), ("declared", BOB), ("ours", 0)):
+        (folder / name).touch()
+        os.chown(folder / name, uid, uid)
+        (folder / name).chmod(0o4777)
+        os.setxattr(folder / name, "system.posix_acl_access", acl_for(BOB))
+    os.link(folder / "ours", folder / "linked")
+    (folder / "ours").unlink()
+    (folder / "ours").touch(mode=0o755)
+    os.setxattr(folder / "ours", "user.note", b"kept")
+    os.link(folder / "linked", folder / "linked too")
+    with writing(tmp_path) as writer:
+        for name in ("theirs", "linked", "ours"):
+            writer.write_file(f"/tmp/{name}", file_of(b"new"))
+        writer.write_file("/tmp/declared", file_of(b"new", uid=BOB, mode="0640"))
+    for name in ("theirs", "linked"):
+        assert mode_of(folder / name) == 0o644
+        assert (folder / name).stat().st_uid == 0
+        assert "system.posix_acl_access" not in os.listxattr(folder / name)
+    assert mode_of(folder / "ours") == 0o755
+    assert os.getxattr(folder / "ours", "user.note") == b"kept"
+    assert "system.posix_acl_access" in os.listxattr(folder / "declared")
+
+
+@needs_root
+def test_what_is_swapped_in_for_a_link_gets_no_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a user's directory: a second name of a file of root, right before the link is given to the user."""
+    (tmp_path / "secret").touch()
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "l").symlink_to("x")
+    os.chown(home, BOB, BOB)
+    change = os.chown
+
+    def late(path: str, uid: int, gid: int, **options: Any) -> None:
+        (home / "l").unlink()
+        os.link(tmp_path / "secret", home / "l")
+        change(path, uid, gid, **options)
+
+    monkeypatch.setattr(os, "chown", late)
+    with writing(tmp_path) as writer:
+        writer.set_attributes("/home/l", uid=BOB)
+    assert (tmp_path / "secret").stat().st_uid == 0
+
+
+@needs_root
+def test_what_is_swapped_in_while_a_file_is_replaced_hands_nothing_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a user's directory: a second name of a file of root, whose attributes the user might not even read."""
+    (tmp_path / "secret").touch()
+    os.setxattr(tmp_path / "secret", "user.note", b"secret")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "f").touch()
+    for path in (home, home / "f"):
+        os.chown(path, BOB, BOB)
+    with writing(tmp_path) as writer:
+        source = writer.open_content
+
+        def late(content: Content) -> BinaryIO:
+            (home / "f").unlink()
+            os.link(tmp_path / "secret", home / "f")
+            return source(content)
+
+        monkeypatch.setattr(writer, "open_content", late)
+        writer.write_file("/home/f", file_of(b"new"))
+    assert os.listxattr(home / "f") == []
+    assert (home / "f").stat().st_uid == BOB
 
 
 def test_removing(tmp_path: Path) -> None:
@@ -752,10 +829,9 @@ def test_group_writable_folder_needs_its_group_declared(tmp_path: Path) -> None:
         writer.write_file("/d/f", file_of(b"x"))
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/group").write_bytes(b"team:x:55:\nother:x:56:\n55:x:57:\n")
-    for group in ("other", "gone", "56", "55", "-1"):
+    for group in ("other", "gone", "56", "57", "-1"):
         with writing(tmp_path, shared={"/d": group, "/e": "team"}) as writer, refused("unsafe-path"):
             writer.write_file("/d/f", file_of(b"x"))
-    (tmp_path / "etc/group").write_bytes(b"team:x:55:\n")
     for group in ("team", "55"):
         with writing(tmp_path, shared={"/d": group}) as writer:
             writer.write_file("/d/f", file_of(b"x"))
@@ -764,7 +840,7 @@ def test_group_writable_folder_needs_its_group_declared(tmp_path: Path) -> None:
 
 def test_file_system_without_owners_is_not_asked_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = b"20 1 8:1 / / rw - vfat /dev/x rw\n"
-    monkeypatch.setattr(MountTable, "read", classmethod(lambda cls, root: cls.parse(table, os.path.realpath(root))))
+    monkeypatch.setattr(mounts, "read_mountinfo", lambda: table)
 
     def broken(*_: object, **__: object) -> None:
         raise OSError(errno.EPERM, "")

@@ -1,6 +1,7 @@
 """JSON values: frozen, canonical, digested."""
 
 import hashlib
+import json
 import math
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from datum.model.json import EMPTY, JsonValue, canonical_json, digest, freeze, is_json, sorted_json, thaw
+from datum.model.json import EMPTY, JsonValue, canonical_json, compact_json, digest, freeze, is_json, sorted_json, thaw
 
 NESTED: JsonValue = {"b": [1, {"c": None}], "a": "text", "d": [True, 1.5, []]}
 
@@ -97,6 +98,13 @@ def test_the_sorted_form_takes_any_mapping_and_sequence() -> None:
             return 1
 
     assert sorted_json(Odd()) == b'{"a":[0,1]}'
+
+
+def test_compact_json_is_one_line_of_ascii_that_reads_the_same() -> None:
+    text = compact_json(freeze({"z": ["\n\udcff", "ü"], "a": range(2)}))
+    assert text.isascii()
+    assert text.isprintable()
+    assert json.loads(text) == {"z": ["\n\udcff", "ü"], "a": [0, 1]}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])

@@ -11,7 +11,7 @@ from datum.diagnostics import Severity, SourceLocation
 from datum.host.deadline import Deadline
 from datum.model.manifest import Expectation, OnObservationFailure
 from datum.model.observation import Absent, Cause, Machine, Observation, ObservedState, Present, Scope, Unobservable
-from datum.observer.observe import observe_one, observe_state
+from datum.observer.observe import excuse, observe_one, observe_state
 from datum.provider.host import HostError, HostReader
 from tests.unit.fakes import Want, declare, rid
 from tests.unit.observer.support import SOUND, answering, look, nodes_of
@@ -51,6 +51,23 @@ def test_mass_is_more_than_half_and_at_least_five(unseen: int, seen: int, ends: 
         ((what, why),) = found
         assert (what, why.cause, why.scope) == ("leaf", Cause.MASS, Scope.HOST)
         assert why.detail == f"{unseen} of {unseen + seen} leaf resources could not be looked at."
+
+
+def test_what_a_plan_clears_makes_no_mass() -> None:
+    """It counts as one of its type that could be looked at; what is left may still be too much."""
+    state = state_of(many(7, 0))
+    assert excuse(state, ()) == state
+    for excused, ends in ((2, True), (3, False)):
+        found = excuse(state, [rid(f"leaf:/u{number}") for number in range(excused)])
+        assert bool(found.sickness) is ends
+        assert found.observations is state.observations
+
+
+def test_what_a_plan_clears_ends_nothing_by_itself() -> None:
+    """Where the fleet says that anything ends the pass; a sick disk is another matter."""
+    state = state_of({"/a": DENIED, "/b": SICK, "/c": DENIED}, on_failure=OnObservationFailure.END)
+    found = excuse(state, [rid("leaf:/a")])
+    assert sorted(what for what, _ in found.sickness) == ["leaf:/b", "leaf:/c"]
 
 
 def test_discounted_ones_do_not_make_a_mass() -> None:

@@ -1,6 +1,7 @@
 """One action at a time, conditional on its before, verified by observing again (design 1.4)."""
 
 import errno
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -101,6 +102,8 @@ def test_stronger_step_is_held() -> None:
     assert result.outcome is Outcome.HELD
     (found,) = result.diagnostics
     assert found.code == "held-changed-under-us"
+    assert result.hold is not None
+    assert (result.hold.reason, result.hold.detail) == (HoldReason.CHANGED_UNDER_US, found.detail)
     assert "it would now take a replace" in found.detail
     assert found.location == result.action.location
     assert bench.host.journal == []
@@ -174,7 +177,12 @@ def test_liar_is_unverified() -> None:
     assert [change.name for change in result.verification.remaining] == ["content", "mode"]
     (found,) = result.diagnostics
     assert (found.code, found.severity) == ("unverified", Severity.ERROR)
-    assert found.detail == "Observed again it is present, and a second plan would still change content, mode."
+    assert re.fullmatch(
+        r"Observed again it is present, and a second plan would still change "
+        r"content \(blob:[0-9a-f]{12} → blob:[0-9a-f]{12}\), mode \(0644 → 0600\)\.",
+        found.detail,
+    )
+    assert "in the future" in found.hint
     assert (found.resource, found.location) == ("scripted:/etc/a", result.action.location)
 
 
@@ -184,6 +192,7 @@ def test_liar_that_creates_nothing_is_unverified() -> None:
     (result,) = bench.run()
     assert result.outcome is Outcome.UNVERIFIED
     assert result.diagnostics[0].detail.startswith("Observed again it is absent, and a second plan would still change")
+    assert "→" not in result.diagnostics[0].detail
 
 
 def test_create_of_something_else_names_the_fields_that_are_left() -> None:
@@ -196,7 +205,7 @@ def test_create_of_something_else_names_the_fields_that_are_left() -> None:
     bench = Bench((declare("scripted:/etc/a", content="a\n"),), providers={"scripted": Scripted(wrong)})
     (result,) = bench.run()
     assert result.outcome is Outcome.UNVERIFIED
-    assert "would still change content." in result.diagnostics[0].detail
+    assert "would still change content (" in result.diagnostics[0].detail
     assert result.verification is not None
     assert [change.name for change in result.verification.remaining] == ["content"]
 

@@ -17,6 +17,7 @@ from datum.model.plan import (
     Change,
     Hold,
     HoldReason,
+    Kept,
     Operation,
     Orphan,
     OrphanState,
@@ -72,6 +73,12 @@ orphans = st.builds(
     st.none() | some.revisions,
 )
 
+_kept = st.dictionaries(
+    some.resource_ids,
+    st.builds(Kept, st.dictionaries(_TEXT.map(lambda name: f"./{name}"), _TEXT, max_size=3), st.integers(0, 9)),
+    max_size=2,
+)
+
 _actions = st.lists(some.actions, max_size=4).map(lambda found: tuple({one.resource: one for one in found}.values()))
 
 plans = st.builds(
@@ -84,6 +91,7 @@ plans = st.builds(
     st.lists(orphans, max_size=3).map(tuple),
     st.dictionaries(st.sampled_from(["", "check/check:a"]), st.lists(checks, min_size=1, max_size=2).map(tuple)),
     _DIGESTS,
+    _kept,
 )
 
 changes = st.builds(
@@ -107,6 +115,7 @@ resources = st.builds(
     st.floats(0, 1e6),
     st.lists(_TEXT, max_size=2).map(tuple),
     st.none() | some.resource_ids,
+    st.lists(some.resource_ids, max_size=5).map(tuple),
 )
 
 check_reports = st.builds(
@@ -156,6 +165,7 @@ reports = st.builds(
     st.integers(0, 5),
     st.booleans(),
     st.lists(check_reports, max_size=2).map(tuple),
+    _kept,
 )
 
 

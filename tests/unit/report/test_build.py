@@ -119,6 +119,18 @@ def test_results_stand_at_their_actions() -> None:
     assert (second.outcome, second.blocked_by) == (Outcome.SKIPPED, rid("file:/a"))
 
 
+def test_a_hold_stands_there_whenever_it_was_decided() -> None:
+    """Planned, or found when the turn of the action came."""
+    planned = Hold(HoldReason.AUDIT, "It is audited.", "drop audit")
+    found = Hold(HoldReason.CHANGED_UNDER_US, "It changed.")
+    made = plan(action("file:/a", hold=planned), action("file:/b"), action("file:/c", hold=planned))
+    held = [
+        ActionResult(one, Outcome.HELD, hold=hold) for one, hold in zip(made.actions, (planned, found), strict=False)
+    ]
+    skipped = ActionResult(made.actions[2], Outcome.SKIPPED, blocked_by=rid("file:/a"))
+    assert [one.hold for one in report_resources(made, (*held, skipped))] == [planned, found, planned]
+
+
 def test_deletion_of_an_orphan_names_who_declared_it() -> None:
     """It has no place in the target."""
     (shown,) = report_resources(plan(action("file:/a", Operation.DELETE, orphan_of=TARGET)), ())
@@ -234,3 +246,9 @@ def test_verdicts_of_the_closing_plan_are_left_over() -> None:
 def test_converged_leaves_nothing_over() -> None:
     """An empty closing plan."""
     assert left_over(plan(), plan(verdicts={"file:/a": IN_SYNC}), results_of(a=Outcome.APPLIED)) == ()
+
+
+def test_after_what_an_action_is_known_is_reported() -> None:
+    makers = (rid("file:/a"), rid("file:/b"))
+    (found,) = report_resources(plan(action("command:c", known_after=makers)), ())
+    assert found.known_after == makers

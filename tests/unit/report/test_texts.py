@@ -10,7 +10,7 @@ from datum.errors import FleetError
 from datum.model.content import blob_id
 from datum.model.graph import Node, ResourceGraph
 from datum.model.provenance import FieldOrigin, Say
-from datum.report.texts import DIFF_LIMIT, TEXT_LIMIT, as_text, illustrate
+from datum.report.texts import DIFF_LIMIT, TEXT_LIMIT, TOLD_LIMIT, as_text, illustrate
 from datum.testing.trees import MemoryTree
 from tests.unit.fakes import declare
 from tests.unit.report.samples import action, change, plan
@@ -69,6 +69,13 @@ def test_of_many_changes_the_first_are_read() -> None:
     assert [one.after_text is not None for one in shown] == [True] * DIFF_LIMIT + [False] * 5
 
 
+def test_of_many_resources_the_first_are_told() -> None:
+    many = [action(f"file:/{index:04}", *_update(change(after_blob=blob_id(DATA)))) for index in range(TOLD_LIMIT + 5)]
+    shown = illustrate(plan(action("file:/", *_update(change())), *many), TREE, NO_GRAPH).actions[1:]
+    assert [one.resource for one in shown] == [one.resource for one in many]
+    assert [one.changes[0].after_text is not None for one in shown] == [True] * TOLD_LIMIT + [False] * 5
+
+
 @pytest.mark.parametrize(
     ("data", "text"),
     [
@@ -89,19 +96,23 @@ class Refusing(MemoryTree):
     """A tree whose one file is a pointer of Git LFS."""
 
     def open_blob(self, blob: str) -> BinaryIO:
+        if blob == blob_id(DATA):
+            return super().open_blob(blob)
         raise FleetError(Diagnostic(code="path-is-lfs-pointer", summary="There is no file.", detail=blob))
 
 
+@pytest.mark.parametrize("before", [0, TOLD_LIMIT])
 @pytest.mark.parametrize("names_it", [True, False])
-def test_a_pointer_to_large_file_storage_is_refused_with_its_place(names_it: bool) -> None:
+def test_a_pointer_to_large_file_storage_is_refused_with_its_place(names_it: bool, before: int) -> None:
     """Its bytes would reach the host as a file's content (design 3.1)."""
     resource = declare("file:/a", 3)
     named = SourceLocation("hosts/a.yaml", 4, 5)
     if names_it:
         resource = evolve(resource, origins={"source": FieldOrigin(Say("base", named, "files/large"))})
     graph = ResourceGraph({resource.id: Node(resource, None, ())}, (), ())
-    made = plan(action("file:/a", *_update(change(after_blob="0" * 40))))
+    others = [action(f"file:/b{index}", *_update(change(after_blob=blob_id(DATA)))) for index in range(before)]
+    made = plan(*others, action("file:/a", *_update(change(after_blob="0" * 40))))
     with pytest.raises(FleetError) as caught:
-        illustrate(made, Refusing({}), graph)
+        illustrate(made, Refusing({"files/a": DATA}), graph)
     ((_, place),) = caught.value.diagnostics[0].related
     assert place == (named if names_it else resource.location)

@@ -685,6 +685,33 @@ def test_looking_at_the_progress_disturbs_nobody(state: Path) -> None:
             acquire(state, "two", wait=0)
 
 
+def test_a_shorter_record_leaves_nothing_of_a_longer_one(state: Path) -> None:
+    """It is written in place: each action in turn, with no new name for any."""
+    with taken(state, "one") as held:
+        held.show("reconciler", "update file:/etc/" + "a" * 300)
+        inode = (state / "run" / "progress.json").stat().st_ino
+        for action in ("update file:/b", "", "update file:/" + "c" * 400, "update file:/d"):
+            held.show("reconciler", action)
+            shown = read_progress(state)
+            assert shown is not None
+            assert shown.action == action
+        assert (state / "run" / "progress.json").stat().st_ino == inode
+
+
+def test_a_record_that_is_half_written_is_read_again(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with taken(state, "one") as held:
+        held.show("reconciler", "update file:/a")
+        whole = (state / "run" / "progress.json").read_bytes()
+        readings = [whole[:20], whole[:40] + b"}" * 9]
+        real = Path.read_bytes
+        monkeypatch.setattr(Path, "read_bytes", lambda path: readings.pop(0) if readings else real(path))
+        shown = read_progress(state)
+        assert shown is not None
+        assert shown.action == "update file:/a"
+        readings += [bytes([number]) for number in range(20)]
+        assert read_progress(state) is None
+
+
 @pytest.mark.parametrize(
     "change", [{"request": "../../pointer.json"}, {"request": 1}, {"stage": None}, {"since": "x"}, {"extra": 1}, None]
 )

@@ -97,3 +97,10 @@ def test_a_commit_that_fails_leaves_what_came_before() -> None:
         staging.commit()
     assert (host.files["/etc/a"].data, "/etc/new" in host.files, "/etc/l" in host.files) == (b"new", True, False)
     assert staging.remarks == []
+
+
+def test_what_may_be_anybody_s_is_not_staged() -> None:
+    _, staging = prepared()
+    with pytest.raises(HostError) as caught:
+        staging.set_attributes("/etc/a", uid=7, from_anybody=True)
+    assert caught.value.diagnostics[0].code == "cannot-be-staged"
