@@ -67,7 +67,7 @@ class Resolver:
         try:
             wanted = self.resolve(tree_of(), entry.host)
         except DatumError as error:
-            return Unresolved(entry.revision, str(error))
+            return Unresolved(entry.revision, _why(error))
         return Declaration(entry.revision, wanted.graph.nodes, wanted.graph.order)
 
 
@@ -83,3 +83,9 @@ def has_late(manifest: EffectiveManifest) -> bool:
 
 def _unobservable(problem: Diagnostic) -> Unobservable:
     return Unobservable(Cause.LATE_VALUE, problem.detail)
+
+
+def _why(error: DatumError) -> str:
+    """Return the first reason as a sentence; a type that is gone may be named by each of its resources."""
+    first, *others = dict.fromkeys(found.detail or found.summary for found in error.diagnostics)
+    return f"{first} ({len(others)} more)" if others else first

@@ -72,7 +72,9 @@ class Contents:
             return None
         if entry.kind is not EntryKind.FOLDER:
             detail = f"{path} is {_WHAT[entry.kind]}; a folder is wanted."
-            self.note(problem("not-a-folder", location, detail))
+            folder = path.rpartition("/")[0]
+            hint = f"name the folder that it lies in ('{folder}')" if folder else "name a folder of the repository"
+            self.note(problem("not-a-folder", location, detail, hint=hint))
             return None
         try:
             return read_folder(self.tree, path)
@@ -116,6 +118,7 @@ class Contents:
         for start in ("files", "templates"):
             if self.tree.entry(f"{start}/{path}") is not None:
                 hint = f"Did you mean '{start}/{path}'?"
+        hint = hint or f"add {path} to the repository and commit it; paths start at its root"
         return problem("source-missing", location, f"The revision has no {path}.", hint=hint)
 
 

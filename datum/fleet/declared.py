@@ -121,7 +121,7 @@ def _check_keys(text: str, body: MapNode, schema: ResourceSchema, findings: Find
             continue
         known = (*shapes, *COMMON_SHAPES, *CONTROL_FIELDS)
         detail = f"{schema.name} has no field '{key}'; it has {listing(shapes)}."
-        hint = ELSEWHERE.get(key) or suggestion(key, known)
+        hint = schema.hint_of_missing(key) or ELSEWHERE.get(key) or suggestion(key, known)
         findings.add(problem("unknown-field", place, detail, hint=hint, resource=text))
 
 

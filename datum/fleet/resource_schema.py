@@ -68,6 +68,12 @@ class ResourceSchema:
         )
         return normal, wrong
 
+    def hint_of_missing(self, name: str) -> str:
+        """Return what the type says of a field that it does not have; empty for nothing."""
+        hints = self.provider.schema.get("x-no-field", {})
+        hint = hints.get(name, "") if isinstance(hints, Mapping) else ""
+        return str(hint)
+
     def _schema(self) -> dict[str, Any]:
         """Return the schema as the two checkers take it."""
         return {key: thaw(value) for key, value in self.provider.schema.items()}
@@ -174,7 +180,7 @@ def _words(error: Any, path: str) -> tuple[str, str, str]:
             return "wrong-type", f"{what} is {kind_of(error.instance)}, and {expected(types)} is wanted.", ""
         case "required":
             missing = [name for name in wanted if name not in error.instance]
-            return "missing-field", f"{what} needs {listing(missing)}.", ""
+            return "missing-field", f"{what} needs {listing(missing)}.", _described_fields(error, missing)
         case "enum":
             known = [str(choice) for choice in wanted]
             hint = suggestion(str(error.instance), known)
@@ -185,6 +191,13 @@ def _words(error: Any, path: str) -> tuple[str, str, str]:
             return "missing-field", f"{what} needs {count} of {listing(names)}.", ""
         case _:
             return "bad-value", f"{what} is not allowed: {error.message}.", _described(error)
+
+
+def _described_fields(error: Any, names: list[str]) -> str:
+    """Return what the schema says of fields that are missing, for people."""
+    known = error.schema.get("properties", {})
+    told = ((name, known.get(name, {}).get("description", "")) for name in names)
+    return " ".join(f"{name}: {description}" for name, description in told if description)
 
 
 def _described(error: Any) -> str:

@@ -157,8 +157,22 @@ def _held_twice(
         summary="Two resources hold one thing.",
         detail=f"{second} and {first} both hold the {targets[0]}{others}. "
         "One of them must go, or both must be one resource.",
+        hint=_merging(nodes, first, second),
         resource=str(second),
         related=((f"{first} is declared here", nodes[first].resource.location),),
+    )
+
+
+def _merging(nodes: Mapping[ResourceId, Node], first: ResourceId, second: ResourceId) -> str:
+    """Return what one of two can say for the other, where one holds many paths and the other is one of them."""
+    many, one = sorted((first, second), key=lambda origin: len(nodes[origin].targets), reverse=True)
+    if len(nodes[many].targets) == len(nodes[one].targets):
+        return f"take {second} out, or {first}"
+    if any(target.leaf for target in nodes[one].targets):
+        return f"take {one} out, or take its path out of what {many} holds"
+    return (
+        f"take {one} out, and say it with the fields of {many}: of a tree these are `exclusive`, `directory_mode`, and "
+        "`rules` for the folders in it"
     )
 
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final, Self
 from datum.host.mounts import MountTable
 from datum.host.reader import LocalReader
 from datum.host.root import HostRoot, OpenContent
-from datum.host.writer import LocalWriter
 
 if TYPE_CHECKING:
     from datum.host.slow import SlowReader
     from datum.host.staging import StagingWriter
+    from datum.host.writer import LocalWriter
 
-__all__ = ["LocalHost", "LocalReader", "LocalWriter"]
+__all__ = ["LocalHost", "LocalReader"]
 
 # Seconds for one look below a network or FUSE mount.
 _SLOW_DEADLINE: Final = 10.0
@@ -54,8 +54,11 @@ class LocalHost:
         self._root.walker.forget()
         return LocalReader(self._root, self._slow_reader)
 
-    def writer(self) -> LocalWriter:
+    def writer(self) -> "LocalWriter":
         """Return a writer for one action."""
+        # A pass with nothing to do has none, and starts the sooner.
+        from datum.host.writer import LocalWriter
+
         return LocalWriter(self._root, self._slow_reader, self.staging)
 
     def staging(self) -> "StagingWriter":

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from attrs import frozen
+from attrs import field, frozen
 
 from datum.host import namespaces
 from datum.host.child import Ended, PreparationError, run_prepared
@@ -73,6 +73,8 @@ class Outcome:
     passed: bool
     # For people, bounded: what the program wrote, and how it ended if it did not pass.
     output: str
+    # It wrote nothing: the output only tells how it ended.
+    is_silent: bool = field(default=False, kw_only=True)
     # Set when the candidates could not be shown here, with the call that was refused: write, check, restore instead.
     reason_unavailable: str = ""
 
@@ -99,7 +101,9 @@ def run_shown(root: str, command: Command, changes: Sequence[Shown], *, is_onlin
         return Outcome(passed=False, output="", reason_unavailable=error.reason)
     except (OSError, ValueError) as error:
         raise not_started(command, error) from error
-    return Outcome(passed=ended.exit_code == 0 and not ended.is_late, output=said_by(command, ended))
+    is_silent = not (ended.stdout_tail.strip() or ended.stderr_tail.strip())
+    passed = ended.exit_code == 0 and not ended.is_late
+    return Outcome(passed=passed, output=said_by(command, ended), is_silent=is_silent)
 
 
 def said_by(command: Command, ended: Ended) -> str:

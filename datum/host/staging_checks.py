@@ -99,16 +99,17 @@ class Judge:
             self._see(Outcome(passed=False, output=error.detail))
             return
         said = [part.decode("utf-8", "replace").strip() for part in (ended.stdout, ended.stderr)]
+        is_silent = not any(said)
         if ended.exit_code:
             said.append(f"It {how_it_ended(ended.exit_code)}.")
         text = "\n".join(part for part in said if part)
-        self._see(Outcome(passed=not ended.exit_code, output=text[-OUTPUT_LIMIT:]))
+        self._see(Outcome(passed=not ended.exit_code, output=text[-OUTPUT_LIMIT:], is_silent=is_silent))
 
     def _see(self, outcome: Outcome) -> None:
         """Raise what the program found wrong."""
         if outcome.passed:
             return
-        said = f"It said:\n{outcome.output}" if outcome.output else "It said nothing."
+        said = f"It said nothing. {outcome.output}" if outcome.is_silent else f"It said:\n{outcome.output}"
         raise CheckError(self, f"{self._line} refuses {self._what}; the host is as it was. {said}")
 
     def _not_run(self, error: HostError) -> CheckError:

@@ -11,7 +11,6 @@ from datum.model.check import Check
 from datum.model.identity import ResourceId
 from datum.model.manifest import Resource
 
-
 MADE_PATH: Final = "made_path"
 """Space of paths that a resource brings about and does not hold, as a command does: whoever wants to may declare them,
 and no exclusive directory clears them away, nor what lies below them."""

@@ -8,8 +8,9 @@ from attrs import evolve, frozen
 from datum.model.graph import Node, Target
 from datum.model.identity import ResourceId
 from datum.model.manifest import Hazard
-from datum.model.observation import Absent, Cause, Observation, Scope, Unobservable
+from datum.model.observation import Observation, Scope, Unobservable
 from datum.model.plan import Action, Change, Effect, Hold, HoldReason, Need, Operation, Step, Verdict, VerdictKind
+from datum.planner.anew import folders_of, foreseen_absent
 from datum.planner.decide import (
     UNMOUNTED,
     BreachError,
@@ -26,7 +27,6 @@ from datum.planner.labels import label_of
 from datum.planner.orphans import OrphanPlan
 from datum.planner.removals import Taking
 from datum.provider.contract import AnyProvider, PredictingProvider, TransactionalProvider
-from datum.provider.paths import parents
 
 
 @frozen
@@ -174,8 +174,9 @@ class Draft:
         if isinstance(observation, Unobservable):
             if observation.scope is not Scope.RESOURCE:
                 return nothing
-            if observation.cause is Cause.LOOP and (found := self._foresee_absent(turn)) is not None:
-                return found
+            if (absent := foreseen_absent(turn.node, observation, self._anew)) is not None:
+                makers = frozenset(self._anew[folder] for folder in folders_of(turn.node))
+                return decide(turn.node, absent, turn.provider), makers
         if turn.origin.type not in self._predicting:
             return nothing
         changing = frozenset(
@@ -185,16 +186,6 @@ class Draft:
         if foreseen is None:
             return nothing
         return decide(turn.node, foreseen, turn.provider), changing
-
-    def _foresee_absent(self, turn: _Turn) -> tuple[Step | None, frozenset[ResourceId]] | None:
-        """Return the step where a link is in the way now, and a directory that is made anew will stand in its place."""
-        paths = {target.key for target in turn.node.targets if target.kind == "path"}
-        folders = [parents(path)[0] for path in sorted(paths) if path != "/" and paths.isdisjoint(parents(path))]
-        makers = frozenset(self._anew[folder] for folder in folders if folder in self._anew)
-        if turn.node.resource.absent or not folders or any(folder not in self._anew for folder in folders):
-            return None
-        # As a reader answers for a path in a directory that is not there.
-        return decide(turn.node, Absent({"missing_parent": folders[0]}), turn.provider), makers
 
     def _await(
         self, node: Node, step: Step, makers: Mapping[Need, list[tuple[bool, ResourceId]]]
@@ -302,7 +293,7 @@ class Draft:
                 f"{resource.id} is declared with 'protect: true' by the target or a revision of the trail.",
                 f"drop 'protect' in one revision, {step.operation} in the next",
             )
-        if kept := self._protected_of(step.takes):
+        if kept := self._protected_of(_removed(node, step)):
             return Hold(
                 HoldReason.PROTECT,
                 f"It would take along {kept}, which a revision of the trail declares with 'protect: true'.",
@@ -325,3 +316,9 @@ class Draft:
         declarations = [entry for entry in self._given.trail if isinstance(entry, Declaration)]
         nodes = [node for entry in declarations for node in entry.nodes.values() if node.resource.protect]
         return {target.key: node.resource.id for node in nodes for target in node.targets if target.kind == "path"}
+
+
+def _removed(node: Node, step: Step) -> Iterable[str]:
+    """Yield the paths that go: what is taken along, and the own ones where what stands there is removed."""
+    own = (target.key for target in node.targets if target.kind == "path" and not target.shared)
+    return (*own, *step.takes) if step.operation.removes else step.takes

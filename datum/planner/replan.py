@@ -13,6 +13,7 @@ from datum.model.graph import Node, Target
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, Observation, Present, Unobservable
 from datum.model.plan import Action, Hold, HoldReason, Operation, Replan, Step
+from datum.planner.anew import foreseen_absent
 from datum.planner.decide import BreachError, decide, deletion, equals, hazards_of, unallowed
 from datum.provider.contract import AnyProvider
 
@@ -38,6 +39,8 @@ def replan(  # noqa: PLR0913  # named parts of one question, those after the fir
         package: the package that owns what is there, if one does.
         provided: targets of what is staged together with it: there, or gone, as soon as it is.
     """
+    folders = {target.key for target in provided if target.kind == "path" and not target.leaf}
+    observation = foreseen_absent(node, observation, folders) or observation
     if isinstance(observation, Unobservable):
         return Replan(hold=_changed(action, f"it cannot be looked at any more: {observation.detail}"))
     if action.operation is Operation.DELETE:

@@ -122,7 +122,8 @@ class Provider(Protocol[DesiredT]):
     # JSON Schema 2020-12 of the type's own fields. The annotation `x-datum` on a property says what the fleet makes of
     # it before `parse`: `source` and `template` name a file of the repository, `slot` a slot, each becomes `Content`;
     # `folder` names a folder, which becomes `Folder`; `parts` is a list of maps with one of content, source, template
-    # each, which becomes a tuple of `Content`; `quoted` demands quotes.
+    # each, which becomes a tuple of `Content`; `quoted` demands quotes. `x-no-field` of the schema itself is a map of
+    # names that the type does not have, and that somebody will write, to the hint that they get.
     schema: ClassVar[JsonObject]
     fields: ClassVar[Mapping[str, FieldClass]]
     # Seconds that one action, and one observation of one resource, may take.

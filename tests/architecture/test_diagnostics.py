@@ -24,6 +24,7 @@ NOT_CODES: Final = {
     "upload-pack": "git's protocol",
     "utf-8": "an encoding",
     "x-datum": "an annotation of JSON Schema",
+    "x-no-field": "an annotation of JSON Schema",
 }
 
 _CODE: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

@@ -62,6 +62,22 @@ def test_detailed_exitcode_tells_changes_from_none(scene: Scene) -> None:
     scene.apply("--detailed-exitcode")
 
 
+def test_a_plan_of_what_is_held_has_changes_and_one_of_what_is_impossible_has_none(scene: Scene) -> None:
+    scene.commit({"file:/etc/motd": {"content": "x", "audit": True}})
+    scene.init()
+    assert scene.run("plan", "--detailed-exitcode").code == 2
+    scene.commit(NO_ROOM)
+    ran = scene.run("plan", "--detailed-exitcode")
+    assert "impossible" in ran.out
+    assert ran.code == 0
+    scene.at("/etc").mkdir(exist_ok=True)
+    scene.at("/etc/loop").symlink_to("loop")
+    scene.commit({"file:/etc/loop/a": {"content": "x"}})
+    ran = scene.run("plan", "--detailed-exitcode")
+    assert "unobservable" in ran.out
+    assert ran.code == 0
+
+
 def test_what_is_left_wins_over_detailed_exitcode(scene: Scene) -> None:
     scene.commit({**MOTD, **NO_ROOM})
     scene.init()

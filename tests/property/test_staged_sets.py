@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from datum.host import staging_checks
-from datum.host.local import LocalHost, LocalWriter
+from datum.host.local import LocalHost
 from datum.host.showing import Outcome
+from datum.host.writer import LocalWriter
 from datum.provider.host import DirectoryWrite, HostError, LinkWrite
 from tests.unit.host.files import file_of, refused
 from tests.unit.host.sets import check, tree

@@ -11,6 +11,10 @@ SHOWN: Final = 10
 _PART: Final = "./"
 _BLOB: Final = "blob:"
 _KINDS: Final = {"regular": "file", "symlink": "link"}
+# What a line of a path is when something of another kind stands there.
+_GIVING_WAY: Final = frozenset(
+    {"regular", "directory", "symlink", "fifo", "socket", "block_device", "character_device"}
+)
 _LENGTH: Final = 60
 _MARGIN: Final = "      "
 
@@ -35,8 +39,22 @@ def write_changes(paper: Paper, resource: Mapping[str, Any]) -> None:
 def _beside(resource: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> Sequence[str]:
     """Return what is removed beside the resource and is not shown as one of its own paths; old reports have none."""
     name = resource["id"].partition(":")[2]
-    shown = {f"{name}/{part['field'].removeprefix(_PART)}" for part in parts if _kind(part) == "removed"}
-    return [path for path in resource.get("takes", ()) if path not in shown]
+    shown = {f"{name}/{_relative(part['field'])}" for part in parts if _kind(part) == "removed"}
+    return [path for path in map(_spelled, resource.get("takes", ())) if path not in shown]
+
+
+def _relative(name: str) -> str:
+    """Return the path below a resource that a change is named after; `.//` begins a name that is no UTF-8."""
+    return name.removeprefix(_PART).removeprefix("/")
+
+
+def _spelled(path: str) -> str:
+    r"""Return a path as the names of changes spell it: what is no UTF-8 as `\xNN`, its backslashes doubled."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return path.replace("\\", "\\\\").encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return path
 
 
 def _write_parts(paper: Paper, parts: Sequence[Mapping[str, Any]]) -> None:
@@ -127,11 +145,31 @@ def _diff_style(line: str) -> str:
 def lost(resource: Mapping[str, Any]) -> str:
     """Return what a step that risks data would destroy, in words; empty where nothing is known of it."""
     kinds = [change["before"] for change in resource["changes"] if change["field"] == "kind" and change["before"]]
-    takes = len(resource.get("takes", ()))
-    words = [f"the {_KINDS.get(kind, kind.replace('_', ' '))} that stands there" for kind in kinds]
-    if takes:
-        words.append(f"{plural(takes, 'path')} below it" if kinds else plural(takes, "path"))
+    words = [f"the {_kind_words(kind)} that stands there" for kind in kinds]
+    inner = _in_the_way(resource)
+    words.extend(f"the {_kind_words(kind)} {path}" for path, kind in inner[:SHOWN])
+    if len(inner) > SHOWN:
+        words.append(f"{len(inner) - SHOWN} more in the way")
+    if takes := len(resource.get("takes", ())):
+        where = " below it" if kinds else " beside" if inner else ""
+        words.append(f"{plural(takes, 'path')}{where}")
     return " and ".join(words)
+
+
+def _in_the_way(resource: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
+    """Return path and kind of what stands where a resource of many paths makes something of another kind."""
+    root = resource["id"].partition(":")[2]
+    found = []
+    for change in resource["changes"]:
+        name, kind = change["field"], str(change["before"]).removesuffix(" residue")
+        is_own = change["after"] is None and name != "."
+        if (name == "." or name.startswith(_PART)) and kind in _GIVING_WAY and not is_own:
+            found.append((root if name == "." else f"{root}/{_relative(name)}", kind))
+    return found
+
+
+def _kind_words(kind: str) -> str:
+    return _KINDS.get(kind, kind.replace("_", " "))
 
 
 def short(value: object) -> str:

@@ -48,6 +48,13 @@ class DesiredCommand:
     provides: tuple[Target, ...] = ()
 
 
+def made_paths(desired: DesiredCommand) -> tuple[str, ...]:
+    """Return every path that a run brings about, as far as the declaration says; sorted."""
+    provided = (target.key for target in desired.provides if target.kind == "path")
+    created = (desired.creates,) if desired.creates else ()
+    return tuple(sorted({*created, *desired.outputs, *provided}))
+
+
 def parse_command(attributes: Mapping[str, object]) -> DesiredCommand:
     """Read the attributes of one command.
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
-from datum.model.graph import Target
+from datum.model.graph import MADE_PATH, Target
 from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
@@ -20,7 +20,7 @@ from datum.provider.contract import (
     TargetIndex,
 )
 from datum.provider.host import HostReader, HostWriter
-from datum_providers.command.desired import LONGEST, DesiredCommand, parse_command
+from datum_providers.command.desired import LONGEST, DesiredCommand, made_paths, parse_command
 from datum_providers.command.look import GUARD_TIMEOUT, CommandLook
 from datum_providers.command.steps import apply_command, effects_of_command, plan_command, predict_command
 from datum_providers.shared.programs import normal_token
@@ -37,11 +37,12 @@ class CommandProvider:
     schema: ClassVar[JsonObject] = _SCHEMA
     fields: ClassVar[Mapping[str, FieldClass]] = {
         "run": FieldClass.INSTRUCTION,
-        "creates": FieldClass.ENFORCED,
-        "unless": FieldClass.ENFORCED,
-        "only_if": FieldClass.ENFORCED,
-        "inputs": FieldClass.ENFORCED,
-        "outputs": FieldClass.ENFORCED,
+        # Guards say when to act: with one less it would be done more often.
+        "creates": FieldClass.INSTRUCTION,
+        "unless": FieldClass.INSTRUCTION,
+        "only_if": FieldClass.INSTRUCTION,
+        "inputs": FieldClass.INSTRUCTION,
+        "outputs": FieldClass.INSTRUCTION,
         "user": FieldClass.INSTRUCTION,
         "directory": FieldClass.INSTRUCTION,
         "environment": FieldClass.INSTRUCTION,
@@ -62,9 +63,9 @@ class CommandProvider:
         """Normalise one declaration."""
         return parse_command(attributes)
 
-    def targets(self, desired: DesiredCommand) -> tuple[Target, ...]:  # noqa: ARG002 - whatever it does
-        """Return nothing: what a command makes can be declared as what it is."""
-        return ()
+    def targets(self, desired: DesiredCommand) -> tuple[Target, ...]:
+        """Return the paths that it makes, which it does not hold: each can be declared as what it is."""
+        return tuple(Target(MADE_PATH, path, shared=True) for path in made_paths(desired))
 
     def edges(self, desired: DesiredCommand, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
         """Return who declares its inputs, directories, user and programs, or the nearest directory above them."""

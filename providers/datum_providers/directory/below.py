@@ -1,7 +1,7 @@
 """Who owns what lies below a directory, where the directory says so. Reads the host; changes nothing."""
 
 import stat
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from attrs import field, frozen
@@ -17,10 +17,15 @@ _SHOWN: Final = 3
 class Strangers:
     """What lies below a directory and belongs to others than it shall."""
 
-    # Sorted.
-    paths: tuple[str, ...] = ()
+    # In their order, with uid and gid of each.
+    owners: Mapping[str, tuple[int, int]] = field(factory=dict)
     # What stays as it is, and why, in words.
     kept: Mapping[str, str] = field(factory=dict)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Every one of them, in their order."""
+        return tuple(self.owners)
 
     def words(self, folder: str) -> str:
         """Return how many they are, and the first of them, for people."""
@@ -29,7 +34,9 @@ class Strangers:
         return f"{len(self.paths)} of others ({', '.join(names)}{more})"
 
 
-def strangers_below(reader: HostReader, wanted: DesiredDirectory, uid: int | None, gid: int | None) -> Strangers:
+def strangers_below(
+    reader: HostReader, wanted: DesiredDirectory, uid: int | None, gid: int | None, *, going: Collection[str] = ()
+) -> Strangers:
     """Look at everything below, but for mounts, and what is declared with all below it.
 
     Args:
@@ -37,15 +44,16 @@ def strangers_below(reader: HostReader, wanted: DesiredDirectory, uid: int | Non
         wanted: the directory.
         uid: who shall own it; None: anybody.
         gid: likewise.
+        going: what is cleared away, and needs no other owner.
 
     Raises:
         HostError: there is too much, or it cannot be looked at.
     """
-    found: list[str] = []
+    found: dict[str, tuple[int, int]] = {}
     kept: dict[str, str] = {}
     sticky = {wanted.path} if _is_sticky(reader.examine(wanted.path)) else set()
     below = reader.below(wanted.path, limit=ENTRIES_LIMIT)
-    closed = wanted.neighbours.declared | set(below.mounts)
+    closed = wanted.neighbours.declared | set(below.mounts) | set(going)
     covered: set[str] = set()
     for path in below.paths:
         if path in closed or path.rpartition("/")[0] in covered:
@@ -64,8 +72,8 @@ def strangers_below(reader: HostReader, wanted: DesiredDirectory, uid: int | Non
         elif facts.links > 1 and facts.kind is not FileKind.DIRECTORY:
             kept[path] = "its owner stays: the file has other names, too"
         else:
-            found.append(path)
-    return Strangers(tuple(found), kept)
+            found[path] = (facts.uid, facts.gid)
+    return Strangers(found, kept)
 
 
 def _is_sticky(facts: FileFacts | Missing) -> bool:

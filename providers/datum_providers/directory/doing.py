@@ -1,11 +1,10 @@
 """Carry out one step on one directory. Changes the host."""
 
 from datum.model.plan import Operation, Step
-from datum.provider.host import DirectoryWrite, FileKind, HostWriter, Missing
-from datum.provider.paths import is_below
+from datum.provider.host import DirectoryWrite, HostWriter
 from datum_providers.directory.below import strangers_below
 from datum_providers.directory.desired import DesiredDirectory
-from datum_providers.shared.exclusive import topmost_of
+from datum_providers.shared.exclusive import clear
 from datum_providers.shared.kinds import remove_whatever
 from datum_providers.shared.modes import mode_to_set
 
@@ -33,23 +32,6 @@ def apply_directory(writer: HostWriter, desired: DesiredDirectory, step: Step) -
     clear(writer, step.takes)
     if "recursive" in changed:
         _give(writer, desired)
-
-
-def clear(writer: HostWriter, takes: tuple[str, ...]) -> None:
-    """Remove exactly these paths, a directory together with those of them that lie in it.
-
-    Raises:
-        HostError: something else lies in one of them, or it failed otherwise.
-    """
-    for path in topmost_of(takes):
-        inside = tuple(taken for taken in takes if taken != path and is_below(taken, path))
-        facts = writer.examine(path)
-        if isinstance(facts, Missing):
-            continue
-        if facts.kind is FileKind.DIRECTORY:
-            writer.remove_directory(path, takes=inside)
-        else:
-            writer.remove_file(path)
 
 
 def _give(writer: HostWriter, desired: DesiredDirectory) -> None:

@@ -9,7 +9,7 @@ from datum.model.graph import Target
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
 from datum.model.observation import Absent, Observation, Present
-from datum.model.plan import Effect, Operation, Step
+from datum.model.plan import Change, Effect, Operation, Step
 from datum.provider.contract import CONTRACT_VERSION, FieldClass, ImplicitEdge, Removal, TargetIndex
 from datum.provider.host import FileKind, HostReader, HostWriter
 from datum_providers.directory.desired import DesiredDirectory, normal_name, parse_directory
@@ -18,7 +18,13 @@ from datum_providers.directory.look import Look
 from datum_providers.directory.steps import plan_directory
 from datum_providers.shared.adoption import adopted_fields
 from datum_providers.shared.kinds import hazards_of_kinds
-from datum_providers.shared.places import guards_access, guards_access_as_directory, removal_of_directory
+from datum_providers.shared.names import path_of
+from datum_providers.shared.places import (
+    guards_access,
+    guards_access_as_directory,
+    guards_access_below,
+    removal_of_directory,
+)
 
 _SCHEMA: Final[JsonObject] = json.loads(Path(__file__).with_name("schema.json").read_bytes())
 
@@ -86,7 +92,12 @@ class DirectoryProvider:
         What goes along with a directory that is deleted is judged by the planner.
         """
         is_changed = any(not change.name.startswith("./") and change.name != "residue" for change in step.changes)
-        is_way_in = (is_changed and guards_access_as_directory(desired.path)) or any(map(guards_access, step.takes))
+        given = (path_of(desired.path, change.name) for change in step.changes if _is_given(change))
+        is_way_in = (
+            (is_changed and guards_access_as_directory(desired.path))
+            or any(map(guards_access, step.takes))
+            or any(map(guards_access_below, given))
+        )
         lost = frozenset({Hazard.ACCESS_LOSS}) if is_way_in else frozenset()
         return hazards_of_kinds(step, FileKind.DIRECTORY) | lost
 
@@ -105,3 +116,8 @@ class DirectoryProvider:
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:
         """Return attributes that declare what was observed; never that it is exclusive."""
         return adopted_fields(name, observed, FileKind.DIRECTORY, ("mode", "owner", "group"))
+
+
+def _is_given(change: Change) -> bool:
+    """Whether a change gives something below the directory another owner."""
+    return change.name.startswith("./") and change.after is not None

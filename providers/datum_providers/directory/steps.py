@@ -9,12 +9,13 @@ from datum.provider.host import FileKind
 from datum_providers.directory.desired import DesiredDirectory
 from datum_providers.directory.look import owners_words
 from datum_providers.shared.kinds import comparable, differences, kind_of, parent_need, residue_change
+from datum_providers.shared.names import change_name
 
 _DIRECTORY: Final = FileKind.DIRECTORY.value
 
 
 def plan_directory(desired: DesiredDirectory, observed: Present | Absent) -> Step | None:
-    """Return the step; changes stand in the order kind, mode, owner, group, recursive, what is cleared, residue."""
+    """Return the step; changes stand in the order kind, mode, owner, group, recursive, then paths, residue."""
     if isinstance(observed, Absent):
         return _make(Operation.CREATE, desired, observed, kind=None)
     kind = kind_of(observed)
@@ -45,22 +46,22 @@ def _plain(desired: DesiredDirectory) -> Mapping[str, str | None]:
 
 
 def _recursive(desired: DesiredDirectory, observed: Present) -> tuple[Change, ...]:
-    return tuple(differences(observed, (("recursive", owners_words(desired) if desired.recursive else None),)))
+    words = owners_words(desired) if desired.recursive else None
+    found = comparable(observed, "strangers")
+    parts = found if isinstance(found, Mapping) and words is not None else {}
+    return (
+        *differences(observed, (("recursive", words),)),
+        *(Change(change_name(path[len(desired.path) + 1 :]), owners, words) for path, owners in parts.items()),
+    )
 
 
 def _cleared(desired: DesiredDirectory, observed: Present) -> tuple[Change, ...]:
     found = comparable(observed, "unmanaged")
     if not isinstance(found, Mapping):
         return ()
-    return tuple(Change(_name(path, desired.path), kind, None) for path, kind in found.items())
+    return tuple(Change(change_name(path[len(desired.path) + 1 :]), kind, None) for path, kind in found.items())
 
 
 def _takes(observed: Present) -> tuple[str, ...]:
     found = comparable(observed, "takes")
     return tuple(str(path) for path in found) if isinstance(found, (list, tuple)) else ()
-
-
-def _name(path: str, folder: str) -> str:
-    """Return the name of a change, which is a text: bytes that are not UTF-8 stand as escapes."""
-    relative = path[len(folder) + 1 :].encode("utf-8", "surrogateescape")
-    return f"./{relative.decode('utf-8', 'backslashreplace')}"

@@ -1,25 +1,30 @@
 """What an exclusive directory clears away, and what stays although nobody declares it (ADR 0029). Reads the host.
 
-Never cleared: what is declared, and the way to it; what `keep` matches, with all below it; what a package owns; what
-something is mounted on; the few paths that are never removed without being named; the agent's own leftovers.
+Never cleared: what is declared or made by a command, and the way to it; what `keep` matches, with all below it; what a
+package owns; what something is mounted on; the few paths that are never removed without being named; the agent's own
+leftovers. `clear` changes the host.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from attrs import define, field, frozen
 
-from datum.model.graph import Target
+from datum.model.graph import MADE_PATH, Target
 from datum.provider.contract import TargetIndex
 from datum.provider.globs import Matcher, compile_globs
-from datum.provider.host import FileKind, HostReader, Missing
-from datum.provider.paths import parents
+from datum.provider.host import FileKind, HostReader, HostWriter, Missing
+from datum.provider.paths import is_below, parents
 from datum_providers.shared.kinds import ENTRIES_LIMIT
 from datum_providers.shared.names import RESIDUE_SUFFIX
 from datum_providers.shared.places import is_drop_in, is_kept_for_ever, is_of_agent
 from datum_providers.shared.spellings import spellings
 
 DIRECTORY_TYPE: Final = "directory"
+
+# What names of leftovers have where others make names, too.
+_TOKEN: Final = re.compile(r"\.[0-9a-f]{8}\Z")
 
 
 @frozen
@@ -28,7 +33,8 @@ class Neighbours:
 
     # In the spelling of the directory; absent ones included.
     declared: frozenset[str] = frozenset()
-    # Those of them of which another resource decides what lies below.
+    # Of which, with all that lies below, another resource decides: of another type, exclusive itself, absent, or made
+    # by a command, which need not be declared.
     closed: frozenset[str] = frozenset()
 
     @classmethod
@@ -38,11 +44,17 @@ class Neighbours:
         for spelling in spellings(path):
             for found in index.paths_below(spelling):
                 own = path + found[len(spelling) :]
-                declared.add(own)
                 holder = index.holder(Target("path", found))
-                if index.is_exclusive(found) or (holder is not None and holder.type != DIRECTORY_TYPE):
+                if holder is not None:
+                    declared.add(own)
+                if holder is None or holder.type != DIRECTORY_TYPE or _is_closed(index, found):
                     closed.add(own)
         return cls(frozenset(declared), frozenset(closed))
+
+
+def _is_closed(index: TargetIndex, path: str) -> bool:
+    """Whether what lies in a declared directory is not the business of an exclusive one above it."""
+    return index.is_exclusive(path) or index.is_absent(path) or index.holder(Target(MADE_PATH, path)) is not None
 
 
 @frozen
@@ -82,6 +94,23 @@ def survey(reader: HostReader, domain: Domain) -> Survey:
     return Survey(going, tuple((path, look.kind(path)) for path in topmost), dict(sorted(look.kept.items())))
 
 
+def clear(writer: HostWriter, takes: Sequence[str]) -> None:
+    """Remove exactly these sorted paths, a directory together with those of them that lie in it.
+
+    Raises:
+        HostError: something else lies in one of them, or it failed otherwise.
+    """
+    for path in topmost_of(takes):
+        inside = tuple(taken for taken in takes if taken != path and is_below(taken, path))
+        facts = writer.examine(path)
+        if isinstance(facts, Missing):
+            continue
+        if facts.kind is FileKind.DIRECTORY:
+            writer.remove_directory(path, takes=inside)
+        else:
+            writer.remove_file(path)
+
+
 def topmost_of(paths: Sequence[str]) -> tuple[str, ...]:
     """Return those of some sorted paths above which none of the others stands."""
     known = set(paths)
@@ -108,7 +137,7 @@ class _Look:
 
     def __attrs_post_init__(self) -> None:
         self._matches = compile_globs(self.domain.keep)
-        declared = self.domain.neighbours.declared
+        declared = self.domain.neighbours.declared | self.domain.neighbours.closed
         self._way = declared | {folder for path in declared for folder in parents(path)}
 
     def everything(self) -> tuple[str, ...]:
@@ -144,7 +173,16 @@ class _Look:
             # A leftover belongs to what it lies beside; in a directory that goes as a whole that is nothing.
             if path in self._leftovers and (_folder_of(path) in self._stays or _folder_of(path) == self.domain.path):
                 self._stays.add(path)
+                if _folder_of(path) not in self._leftovers and not self._is_beside_declared(path):
+                    self.kept[path] = "it is a leftover of a write, beside nothing that is declared: remove it by hand"
         return tuple(path for path in paths if path not in self._stays)
+
+    def _is_beside_declared(self, leftover: str) -> bool:
+        """Whether the resource that a leftover belongs to is declared, and clears it."""
+        folder, _, name = leftover.rpartition("/")
+        stem = name.removesuffix(RESIDUE_SUFFIX)
+        stems = {form for one in (stem, _TOKEN.sub("", stem)) for form in (one, one.removeprefix("."))}
+        return any(f"{folder}/{form}" in self._way for form in stems)
 
     def kind(self, path: str) -> str:
         """Return what stands at a path; what is gone meanwhile is anything."""

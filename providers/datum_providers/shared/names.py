@@ -50,6 +50,16 @@ def change_name(relative: str) -> str:
     return f"./{relative}"
 
 
+def path_of(root: str, name: str) -> str:
+    """Return the path that the name of a change below a resource's path stands for; `.` is that path itself."""
+    if name == ".":
+        return root
+    if not name.startswith(".//"):
+        return f"{root}/{name.removeprefix('./')}"
+    raw = name.removeprefix(".//").encode().decode("unicode_escape").encode("latin1")
+    return f"{root}/{raw.decode('utf-8', 'surrogateescape')}"
+
+
 def _spelling(name: str, type_name: str) -> str:
     """Return the hint with the path that a relative one, or one with `..`, seems to mean; empty where there is none."""
     if name.startswith("~"):

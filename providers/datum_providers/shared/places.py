@@ -154,3 +154,8 @@ def guards_access(path: str) -> bool:
 def guards_access_as_directory(path: str) -> bool:
     """Whether a change of the directory at a path can: then also what lies below it counts."""
     return guards_access(path) or path.endswith("/.ssh") or any(is_below(place, path) for place in _ACCESS)
+
+
+def guards_access_below(path: str) -> bool:
+    """Whether another owner of what stands at a path can: sshd takes no keys from a home that is a stranger's."""
+    return path == "/root" or guards_access_as_directory(path)

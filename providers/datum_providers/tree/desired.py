@@ -13,7 +13,7 @@ from datum_providers.shared.accounts import Owners
 from datum_providers.shared.exclusive import Domain, Neighbours
 from datum_providers.shared.modes import parse_mode
 from datum_providers.shared.names import normal_name
-from datum_providers.tree.entries import Entry, Look, Modes, Rule, entries_of
+from datum_providers.tree.entries import ROOT, Entry, Look, Modes, Rule, entries_of
 
 TYPE: Final = "tree"
 _LINKS: Final = ("refuse", "keep")
@@ -73,7 +73,7 @@ def parse_tree(name: str, attributes: Mapping[str, AttributeValue]) -> DesiredTr
     _globs("keep", keep)
     look = Look(modes, owners, rules)
     entries = entries_of(path, folder, look, keeps_links=keeps_links)
-    _check_rules(rules, entries)
+    _check_rules(path, rules, entries)
     exclusive = _truth("exclusive", attributes.get("exclusive"))
     if keep and not exclusive:
         raise DesiredError(
@@ -122,11 +122,10 @@ def _rule(item: object) -> Rule:
     return Rule(match, mode, owners, _globs("rules", (match.removesuffix("/"),)))
 
 
-def _check_rules(rules: tuple[Rule, ...], entries: tuple[Entry, ...]) -> None:
+def _check_rules(path: str, rules: tuple[Rule, ...], entries: tuple[Entry, ...]) -> None:
     """Refuse a rule that speaks of nothing: what it was meant for would silently have the mode of the tree."""
-    names = [(entry.name.removeprefix("./"), entry.kind is FileKind.DIRECTORY) for entry in entries if entry.name != ROOT]
     for rule in rules:
-        if any(rule.is_for_folders is is_folder and rule.matches(name) for name, is_folder in names):
+        if any(rule.is_for(entry.path[len(path) + 1 :], entry.kind) for entry in entries if entry.name != ROOT):
             continue
         what, other = ("folder", "file or link") if rule.is_for_folders else ("file or link", "folder")
         slash = "without" if rule.is_for_folders else "with"

@@ -1,24 +1,26 @@
 """Carry out one step on one tree. Changes the host.
 
-Folders first, from the top; then files and links in order; then what an exclusive tree loses, deepest first. Each is
-one atomic change. Whatever ends it in between, the next pass sees what is left and goes on.
+Folders first, from the top; then files and links in order; then what an exclusive tree loses, each folder with what
+lies in it. Each but the last is one atomic change. Whatever ends it in between, the next pass sees what is left and
+goes on.
 """
 
-from collections.abc import Iterable
 from typing import Final
 
 from attrs import define, field
 
 from datum.model.json import JsonValue
-from datum.model.plan import Change, Operation, Step
+from datum.model.plan import Operation, Step
 from datum.model.result import FailureCause
 from datum.provider.host import DirectoryWrite, FileKind, FileWrite, HostError, HostWriter, LinkWrite
 from datum.provider.paths import is_below
 from datum_providers.shared.accounts import Owners
+from datum_providers.shared.exclusive import clear
+from datum_providers.shared.names import path_of
 from datum_providers.tree.desired import DesiredTree
 from datum_providers.tree.entries import ROOT, Entry
 from datum_providers.tree.look import RESIDUE
-from datum_providers.tree.steps import is_content_change, is_of_other_kind, path_of, without_residue
+from datum_providers.tree.steps import is_content_change, is_of_other_kind, without_residue
 
 # What says that the other paths fare no better.
 _HOPELESS: Final = frozenset(
@@ -48,7 +50,7 @@ def apply_tree(writer: HostWriter, desired: DesiredTree, step: Step) -> None:
             work.do(entry, changes[entry.name].before)
     work.end(len(desired.entries))
     kept = {RESIDUE, *(entry.name for entry in desired.entries)}
-    _clear(writer, desired.path, (change for name, change in changes.items() if name not in kept))
+    clear(writer, sorted(path_of(desired.path, name) for name in changes if name not in kept))
 
 
 def _delete(writer: HostWriter, desired: DesiredTree, step: Step) -> None:
@@ -61,15 +63,6 @@ def _delete(writer: HostWriter, desired: DesiredTree, step: Step) -> None:
         return
     own = {entry.path for entry in desired.entries if entry.name != ROOT}
     writer.remove_directory(desired.path, takes=tuple(sorted(own | set(step.takes))))
-
-
-def _clear(writer: HostWriter, root: str, lost: Iterable[Change]) -> None:
-    """Remove what an exclusive tree does not keep; what lies deeper goes first."""
-    for change in sorted(lost, key=lambda change: path_of(root, change.name), reverse=True):
-        if change.before == FileKind.DIRECTORY.value:
-            writer.remove_directory(path_of(root, change.name))
-        else:
-            writer.remove_file(path_of(root, change.name))
 
 
 @define

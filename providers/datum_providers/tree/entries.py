@@ -49,6 +49,10 @@ class Rule:
         """Whether it speaks of folders."""
         return self.match.endswith("/")
 
+    def is_for(self, path: str, kind: FileKind) -> bool:
+        """Whether it speaks of one path below the tree."""
+        return self.is_for_folders is (kind is FileKind.DIRECTORY) and self.matches(path)
+
 
 @frozen
 class Look:
@@ -63,7 +67,7 @@ class Look:
         plain = self.modes.directory if kind is FileKind.DIRECTORY else self.modes.file
         mode = self.modes.executable if is_executable else plain
         for rule in self.rules:
-            if rule.is_for_folders is (kind is FileKind.DIRECTORY) and rule.matches(path):
+            if rule.is_for(path, kind):
                 owners = Owners(rule.owners.owner or self.owners.owner, rule.owners.group or self.owners.group)
                 return rule.mode or mode, owners
         return mode, self.owners

@@ -43,14 +43,15 @@ class TreeProvider:
     version: ClassVar[str] = "1"
     schema: ClassVar[JsonObject] = _SCHEMA
     fields: ClassVar[Mapping[str, FieldClass]] = {
-        "source": FieldClass.ENFORCED,
-        "mode": FieldClass.ENFORCED,
-        "executable_mode": FieldClass.ENFORCED,
-        "directory_mode": FieldClass.ENFORCED,
+        # These say how each path shall be, and all of that is compared: without one its default would be enforced.
+        "source": FieldClass.INSTRUCTION,
+        "mode": FieldClass.INSTRUCTION,
+        "executable_mode": FieldClass.INSTRUCTION,
+        "directory_mode": FieldClass.INSTRUCTION,
+        "rules": FieldClass.INSTRUCTION,
         "owner": FieldClass.ENFORCED,
         "group": FieldClass.ENFORCED,
         "links": FieldClass.INSTRUCTION,
-        "rules": FieldClass.ENFORCED,
         "exclusive": FieldClass.ENFORCED,
         "keep": FieldClass.INSTRUCTION,
     }
@@ -83,9 +84,10 @@ class TreeProvider:
     def relate(self, desired: DesiredTree, index: TargetIndex) -> DesiredTree:
         """Learn what others declare inside, which an exclusive tree keeps, and whether the parent is exclusive."""
         own = {entry.path for entry in desired.entries}
+        found = Neighbours.of(desired.path, index)
         return evolve(
             desired,
-            neighbours=Neighbours.of(desired.path, index).declared - own,
+            neighbours=(found.declared | found.closed) - own,
             is_in_exclusive=index.is_exclusive(parents(desired.path)[0]),
         )
 

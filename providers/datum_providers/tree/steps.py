@@ -14,6 +14,7 @@ from datum.provider.host import FileKind
 from datum_providers.shared import places
 from datum_providers.shared.kinds import EMPTY_DIRECTORY, EMPTY_FILE, parent_need
 from datum_providers.shared.modes import is_for_all
+from datum_providers.shared.names import path_of
 from datum_providers.tree.desired import DesiredTree
 from datum_providers.tree.entries import ROOT, Entry
 from datum_providers.tree.look import RESIDUE, TEXTS
@@ -132,16 +133,6 @@ def _lost(desired: DesiredTree, observed: Present) -> tuple[tuple[str, str, str]
     own = {entry.name for entry in desired.entries}
     names = (name for name in observed.fields if name.startswith("./") and name not in own)
     return tuple((name, path_of(desired.path, name), str(observed.fields[name])) for name in sorted(names))
-
-
-def path_of(root: str, name: str) -> str:
-    """Return the path that a name of a change stands for."""
-    if name == ROOT:
-        return root
-    if not name.startswith(".//"):
-        return f"{root}/{name.removeprefix('./')}"
-    raw = name.removeprefix(".//").encode().decode("unicode_escape").encode("latin1")
-    return f"{root}/{raw.decode('utf-8', 'surrogateescape')}"
 
 
 @frozen

@@ -2,13 +2,13 @@
 
 import pytest
 
-from datum.model.graph import Target
+from datum.model.graph import MADE_PATH, Target
 from datum.model.identity import ResourceId
 from datum.model.manifest import AttributeValue
 from datum.model.observation import Absent, Cause, Present, Unobservable
 from datum.model.plan import Change, Operation, Step
 from datum.model.secret import Secret
-from datum.provider.contract import DesiredError, PredictingProvider, Removal
+from datum.provider.contract import DesiredError, FieldClass, PredictingProvider, Removal
 from datum.provider.host import Command, CommandOutcome, HostError
 from datum.testing.host import FakeHost
 from datum_providers.command.desired import DesiredCommand, parse_command
@@ -76,11 +76,23 @@ def test_it_comes_after_the_place_the_user_and_the_programs_that_it_needs() -> N
 
 
 def test_it_holds_nothing_and_is_never_removed() -> None:
-    assert PROVIDER.targets(command()) == ()
+    assert PROVIDER.targets(command(creates=None, unless=["test"])) == ()
     assert PROVIDER.removal(command()) is Removal.NOTHING
     with pytest.raises(HostError):
         PROVIDER.apply(FakeHost().writer(), command(), Step(Operation.DELETE, (Change("guard", "satisfied", None),)))
     assert PROVIDER.effects(command(), Step(Operation.DELETE, ())) == ()
+
+
+def test_what_it_makes_can_be_declared_and_made_by_another_and_is_not_cleared_away() -> None:
+    desired = command(creates="/srv/b", inputs=["/i"], outputs=["/srv/a"], provides=["path:/srv/c", "user:app"])
+    targets = PROVIDER.targets(desired)
+    assert [(target.kind, target.key) for target in targets] == [(MADE_PATH, f"/srv/{name}") for name in "abc"]
+    assert all(target.shared for target in targets)
+
+
+def test_nothing_of_it_can_be_left_unmanaged() -> None:
+    """With one guard less it would run more often."""
+    assert set(PROVIDER.fields.values()) == {FieldClass.INSTRUCTION}
 
 
 def test_it_is_not_adopted() -> None:

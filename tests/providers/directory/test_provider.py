@@ -208,7 +208,7 @@ def test_what_is_there_is_adopted_and_never_as_exclusive() -> None:
 
 
 def test_a_link_to_a_directory_is_not_adopted_as_one() -> None:
-    with pytest.raises(DesiredError, match="symlink"):
+    with pytest.raises(DesiredError, match="a symbolic link stands at /srv/app, and no directory"):
         PROVIDER.adopt("/srv/app", Present({"kind": "symlink"}))
 
 

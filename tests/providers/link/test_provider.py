@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from datum.fleet.resource_schema import ResourceTypes
 from datum.model.graph import DependencyKind, Target
 from datum.model.identity import ResourceId
 from datum.model.manifest import Hazard
@@ -27,6 +28,23 @@ def test_the_engine_finds_what_it_can_do() -> None:
     assert isinstance(PROVIDER, RelatedProvider)
     assert isinstance(PROVIDER, StagedProvider)
     assert PROVIDER.can_stage(DesiredLink("/etc/app"))
+
+
+def test_what_is_no_link_is_named_and_can_be_adopted_as_what_it_is() -> None:
+    with pytest.raises(DesiredError, match="a regular file stands at /etc/app, and no symbolic link") as caught:
+        PROVIDER.adopt("/etc/app", Present({"kind": "regular"}))
+    assert caught.value.hint == "datum adopt file:/etc/app"
+    with pytest.raises(DesiredError, match="a named pipe stands at") as caught:
+        PROVIDER.adopt("/etc/app", Present({"kind": "fifo"}))
+    assert caught.value.hint == ""
+
+
+def test_a_mode_of_a_link_is_told_to_be_none() -> None:
+    types = ResourceTypes({"link": PROVIDER})
+    found = types.get("link")
+    assert found is not None
+    assert "no mode" in found.hint_of_missing("mode")
+    assert found.hint_of_missing("tarket") == ""
 
 
 def test_a_link_holds_its_path_and_nothing_lies_below() -> None:

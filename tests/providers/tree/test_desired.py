@@ -10,9 +10,8 @@ from datum.model.source import EntryKind
 from datum.provider.contract import DesiredError
 from datum.provider.host import FileKind
 from datum_providers.shared.accounts import Owners
-from datum_providers.shared.names import change_name
+from datum_providers.shared.names import change_name, path_of
 from datum_providers.tree.desired import DesiredTree, parse_tree
-from datum_providers.tree.steps import path_of
 from tests.providers.tree.cases import folder_of
 
 BLOB = "0" * 40
@@ -118,6 +117,30 @@ def test_the_first_rule_that_matches_wins_and_fields_it_is_silent_on_are_the_tre
         "/t/b": ("0755", Owners("app", "7")),
     }
     assert found.accounts == (Owners("app", "7"), Owners("root", None))
+
+
+@pytest.mark.parametrize(
+    ("match", "words"),
+    [
+        ("*.key", "* stays within a folder"),
+        ("conf", "with a slash at its end it is for a folder"),
+        ("conf/app.key/", "without a slash at its end it is for a file or link"),
+        ("*/", ""),
+    ],
+)
+def test_a_rule_that_matches_nothing_is_refused(match: str, words: str) -> None:
+    """Else the key that it was meant for would silently be for all to read."""
+    attributes: dict[str, AttributeValue] = {
+        "source": folder_of({"conf/app.key": "x"}),
+        "rules": [{"match": "**/*.key", "mode": "0600"}, {"match": match, "mode": "0600"}],
+    }
+    if not words:
+        assert parse_tree("/t", attributes).rules[1].match == match
+        return
+    error = refusal(attributes)
+    assert (error.attribute, error.code) == ("rules", "rule-without-match")
+    assert f"'{match}' matches no " in error.detail
+    assert words in error.hint
 
 
 @pytest.mark.parametrize(

@@ -94,9 +94,14 @@ def test_older_revision_that_cannot_be_resolved_is_said() -> None:
     entry = TrailEntry(tree.revision, WEB1)
     found = resolver.resolve_older(lambda: tree, entry)
     assert isinstance(found, Unresolved)
-    assert found.detail
+    assert found.detail.startswith("'nothing' is no resource type;")
+
+    several = tree_of("resources: {nothing:x: {}, other:x: {}, other:y: {}}\n")
+    lost = resolver.resolve_older(lambda: several, entry)
+    assert isinstance(lost, Unresolved)
+    assert lost.detail.endswith(" (1 more)")
 
     def missing() -> MemoryTree:
         raise RepositoryError(Diagnostic(code="object-missing", summary="An object is missing."))
 
-    assert isinstance(resolver.resolve_older(missing, entry), Unresolved)
+    assert resolver.resolve_older(missing, entry) == Unresolved(tree.revision, "An object is missing.")

@@ -135,6 +135,52 @@ def test_what_is_lost_in_words(kind: tuple[str | None, str] | None, takes: tuple
     assert lost(resource(Operation.REPLACE, *changes, takes=takes)) == words
 
 
+@pytest.mark.parametrize(
+    ("operation", "changes", "takes", "words"),
+    [
+        (
+            Operation.REPLACE,
+            (
+                part("a", "regular residue", "directory 0755"),
+                part("old", "directory", None),
+                part("b", f"{BLOB} 0644", f"{BLOB} 0600"),
+            ),
+            ("/srv/www/old",),
+            "the file /srv/www/a and 1 path beside",
+        ),
+        (
+            Operation.REPLACE,
+            (part("c", "empty_file", "link:x"), part("d", "fifo", "link:x")),
+            (),
+            "the fifo /srv/www/d",
+        ),
+        (Operation.DELETE, (Change(".", "symlink", None),), (), "the link /srv/www"),
+        (Operation.REPLACE, (part("/\\xff", "directory", "link:x"),), (), "the directory /srv/www/\\xff"),
+    ],
+)
+def test_what_a_tree_would_lose_is_named_by_path(
+    operation: Operation, changes: tuple[Change, ...], takes: tuple[str, ...], words: str
+) -> None:
+    assert lost(resource(operation, *changes, takes=takes)) == words
+
+
+def test_of_many_paths_in_the_way_some_are_named() -> None:
+    changes = tuple(part(f"{index:02}", "regular", "directory 0755") for index in range(SHOWN + 2))
+    assert lost(resource(Operation.REPLACE, *changes)).endswith("the file /srv/www/09 and 2 more in the way")
+
+
+def test_what_is_removed_as_well_is_spelled_as_the_changes_are() -> None:
+    """A name that is no UTF-8 is named once, whichever list it is in."""
+    takes = ("/srv/www/caf\udce9", "/srv/www/\\\udcff")
+    lines = shown(resource(Operation.UPDATE, part("/caf\\xe9", "regular", None), takes=takes))
+    assert lines == [
+        "      1 path: 1 removed",
+        "        - /caf\\xe9",
+        "      removes as well 1 path",
+        "        - /srv/www/\\\\\\xff",
+    ]
+
+
 def test_a_hold_of_a_limit_names_its_class() -> None:
     hold = Hold(HoldReason.LIMIT, "Too many.", limit=LimitClass.REMOVALS)
     assert shown(resource(Operation.DELETE, hold=hold))[0] == "      held (limit of removals): Too many."

@@ -70,7 +70,9 @@ class ThingProvider:
             "any": {},
         },
     }
-    fields: ClassVar[Mapping[str, FieldClass]] = MappingProxyType({})
+    fields: ClassVar[Mapping[str, FieldClass]] = MappingProxyType(
+        {"text": FieldClass.ENFORCED, "map": FieldClass.ENFORCED, "list": FieldClass.INSTRUCTION}
+    )
     apply_deadline: ClassVar[float] = 1.0
     observe_deadline: ClassVar[float] = 1.0
 

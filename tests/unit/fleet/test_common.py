@@ -34,7 +34,7 @@ def test_right_values(name: str, value: JsonValue) -> None:
         ("allow", "outage", "wrong-type", "Write allow: [outage]"),
         ("allow", {"outage": 1}, "wrong-type", "Write a list."),
         ("allow", ("outage", "outtage"), "bad-value", "Did you mean 'outage'?"),
-        ("unmanaged", (1,), "bad-value", ""),
+        ("unmanaged", (1,), "bad-value", "Only what is compared with the host by itself can be left unmanaged."),
         ("unmanaged", ("txt",), "bad-value", "Did you mean 'text'?"),
     ],
 )

@@ -82,7 +82,7 @@ def test_missing_file_has_a_suggestion() -> None:
     assert diagnostics(_files("source", "files/mtd", **{"files/motd": ""}))[0].hint == "Did you mean 'files/motd'?"
     assert diagnostics(_files("source", "motd", **{"files/motd": ""}))[0].hint == "Did you mean 'files/motd'?"
     assert diagnostics(_files("source", "mtd", motd=""))[0].hint == "Did you mean 'motd'?"
-    assert not diagnostics(_files("source", "xyz/abc"))[0].hint
+    assert diagnostics(_files("source", "xyz/abc"))[0].hint.startswith("add xyz/abc to the repository")
 
 
 def test_template_that_cannot_be_rendered_is_said() -> None:

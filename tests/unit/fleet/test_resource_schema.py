@@ -3,12 +3,13 @@
 import pytest
 
 from datum.diagnostics import SourceLocation
-from datum.errors import ProviderContractError
+from datum.errors import FleetError, ProviderContractError
+from datum.fleet.resolve import resolve_manifest
 from datum.fleet.resource_schema import ResourceTypes, expected
 from datum.fleet.values import Placed
 from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
-from tests.unit.fleet.support import PROVIDERS, ThingProvider
+from tests.unit.fleet.support import HOST, PROVIDERS, ThingProvider, memory_tree
 
 _PLACE = SourceLocation("f", 1, 1)
 _DEEPER = SourceLocation("f", 2, 2)
@@ -24,6 +25,32 @@ def _explain(schema: JsonObject, attributes: dict[str, JsonValue]) -> list[tuple
     fields = {name: Placed(None, _DEEPER) for name in attributes}
     wrong = found.explain(ResourceId("thing", "a"), fields, attributes, _PLACE)
     return [(name, one.code, one.detail) for name, one in wrong]
+
+
+def test_a_missing_field_is_described() -> None:
+    """A `guards: []` is not said at all; what the field is for says what to write."""
+
+    class Provider(ThingProvider):
+        pass
+
+    told: JsonObject = {"type": "string", "description": "What it is for."}
+    Provider.schema = {"required": ["a", "b"], "properties": {"a": told, "b": {"type": "string"}}}
+    found = ResourceTypes({"thing": Provider()}).get("thing")
+    assert found is not None
+    wrong = [one for _, one in found.explain(ResourceId("thing", "x"), {}, {}, _PLACE)]
+    assert {one.hint for one in wrong if "a" in one.detail.partition("needs")[2]} == {"a: What it is for."}
+
+
+def test_what_a_type_says_of_a_field_that_it_has_not_goes_before_a_guess() -> None:
+    class Provider(ThingProvider):
+        pass
+
+    Provider.schema = {**ThingProvider.schema, "x-no-field": {"tekst": "A thing has no such text."}}
+    tree = memory_tree({"hosts/web1.yaml": "resources: {'thing:a': {tekst: x}}"})
+    with pytest.raises(FleetError) as caught:
+        resolve_manifest(tree, HOST, {**PROVIDERS, "thing": Provider()}, agent_version="0.1.0")
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.hint) == ("unknown-field", "A thing has no such text.")
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,23 @@ def test_two_resources_that_hold_one_thing_are_refused_with_both_places() -> Non
     assert found.related == (("folder:/a is declared here", at(3)),)
     assert "folder:/a" in found.detail
     assert "path /a" in found.detail
+    assert found.hint == "take leaf:/a out, or folder:/a"
+
+
+@pytest.mark.parametrize(
+    ("one", "hint"), [("folder:/a/b", "`exclusive`"), ("leaf:/a/b", "take its path out of what odd:/a holds")]
+)
+def test_what_one_path_says_can_be_said_by_who_holds_many(one: str, hint: str) -> None:
+    class Many(Odd):
+        def targets(self, desired: Want) -> tuple[Target, ...]:
+            return (Target("path", desired.name), Target("path", f"{desired.name}/b"))
+
+    with pytest.raises(FleetError) as caught:
+        graph_of(declare("odd:/a"), declare(one), providers={**PROVIDERS, "odd": Many()})
+    (found,) = caught.value.diagnostics
+    assert found.code == "duplicate-target"
+    assert hint in found.hint
+    assert f"take {one} out" in found.hint
 
 
 def test_an_absent_resource_holds_its_target_too() -> None:

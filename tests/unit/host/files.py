@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from datum.host.local import LocalHost, LocalWriter
+from datum.host.local import LocalHost
+from datum.host.writer import LocalWriter
 from datum.model.content import Content
 from datum.provider.host import FileWrite, HostError
 

@@ -12,8 +12,8 @@ import pytest
 from datum.host import atomic, mounts, renames
 from datum.host.atomic import prepare_candidate, prepare_directory, prepare_link, put, wanted_attributes
 from datum.host.candidates import Candidate
-from datum.host.local import LocalWriter
 from datum.host.place import Place
+from datum.host.writer import LocalWriter
 from datum.model.content import Content
 from datum.model.result import FailureCause
 from datum.provider.host import DirectoryWrite, FileWrite, LinkWrite

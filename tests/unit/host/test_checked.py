@@ -97,6 +97,14 @@ def test_a_set_that_a_check_refuses_is_taken_back_whole(root: Path, writer: Stag
     assert writer.remarks == [REMARK]
 
 
+def test_a_written_set_that_is_refused_without_a_word_is_told_so(writer: StagingWriter) -> None:
+    stage(writer)
+    with refused("check-failed") as found:
+        writer.judge([check("exit 1")])
+    assert found[0].detail.endswith("It said nothing. It ended with exit code 1.")
+    writer.discard()
+
+
 def test_a_set_that_every_check_passes_stays_and_what_was_kept_goes(root: Path, writer: StagingWriter) -> None:
     stage(writer)
     writer.judge([check(WHOLE), check()])

@@ -9,10 +9,11 @@ import pytest
 from attrs import evolve
 
 from datum.host import staging_changes
-from datum.host.local import LocalHost, LocalWriter
+from datum.host.local import LocalHost
 from datum.host.place import Place
 from datum.host.staging import StagingWriter
 from datum.host.staging_puts import Put
+from datum.host.writer import LocalWriter
 from datum.model.content import Content
 from datum.model.result import FailureCause
 from datum.provider.host import Command, DirectoryWrite, FileWrite, HostError, LinkWrite
@@ -106,6 +107,16 @@ def test_the_second_check_is_not_run_when_the_first_refuses(enclosing: None, she
         )
         writer.discard()
         assert names(shell_root / "etc") == []
+
+
+def test_a_check_that_refuses_without_a_word_is_told_so(enclosing: None, shell_root: Path) -> None:
+    with LocalHost(str(shell_root)) as host:
+        writer = host.staging()
+        writer.write_file("/etc/a", file_of(b"a"))
+        with refused("check-failed") as found:
+            writer.judge([check("exit 7")])
+        assert found[0].detail.endswith("the host is as it was. It said nothing. It ended with exit code 7.")
+        writer.discard()
 
 
 def test_a_check_that_cannot_be_run_is_told_with_its_name(enclosing: None, shell_root: Path) -> None:

@@ -17,8 +17,9 @@ import pytest
 
 from datum.host import inplace, mounts, streams
 from datum.host.identity import Actor, acting_as
-from datum.host.local import LocalHost, LocalWriter
+from datum.host.local import LocalHost
 from datum.host.root import HostRoot
+from datum.host.writer import LocalWriter
 from datum.model.content import Content, blob_id
 from datum.model.observation import Cause
 from datum.model.result import FailureCause

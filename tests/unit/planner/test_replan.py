@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from datum.model.graph import Node
+from datum.model.graph import Node, Target
 from datum.model.manifest import Hazard, Resource
-from datum.model.observation import Absent, Observation, Present
+from datum.model.observation import Absent, Cause, Observation, Present, Scope, Unobservable
 from datum.model.plan import Action, Change, HoldReason, Need, Operation, Replan, Step
 from datum.planner.replan import replan
 from tests.unit.fakes import (
@@ -299,3 +299,26 @@ def test_what_another_candidate_of_the_set_makes_is_there() -> None:
     now = Present({"value": "old", "owner_known": False})
     assert is_held(replan(action, node, now, providers=PROVIDERS), "There is no user u.")
     assert replan(action, node, now, providers=PROVIDERS, provided=frozenset({target_of("user:u")})).step is not None
+
+
+LINK = Unobservable(Cause.LOOP, "'/d' is a link.")
+
+
+@pytest.mark.parametrize(
+    ("seen", "provided", "is_done"),
+    [
+        (LINK, Target("path", "/d"), True),
+        (LINK, Target("path", "/d", leaf=True), False),
+        (LINK, Target("path", "/e"), False),
+        (LINK, Target("user", "/d"), False),
+        (HIDDEN, Target("path", "/d"), False),
+        (evolve(LINK, scope=Scope.HOST), Target("path", "/d"), False),
+    ],
+)
+def test_what_a_link_hides_is_made_in_the_directory_that_is_staged_in_its_place(
+    seen: Unobservable, provided: Target, is_done: bool
+) -> None:
+    resource = declare("leaf:/d/f")
+    answer = again(resource, Absent(), seen, provided=frozenset({provided}))
+    assert (answer.step is not None) is is_done
+    assert (answer.hold is None) is is_done

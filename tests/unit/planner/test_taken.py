@@ -7,7 +7,7 @@ from attrs import evolve
 
 from datum.model.manifest import Hazard, LimitClass, Limits, OnRemoval, Resource
 from datum.model.observation import Absent, Observation, Present
-from datum.model.plan import Label, Orphan, OrphanState, Plan
+from datum.model.plan import HoldReason, Label, Orphan, OrphanState, Plan
 from datum.planner.ground import find_unreachable
 from datum.planner.plan import plan_pass, relabel
 from datum.provider.contract import AnyProvider
@@ -81,6 +81,17 @@ def test_what_holds_the_replacement_keeps_what_would_give_way() -> None:
     plan = dropping(declare("folder:/x"), declare("leaf:/x"), seen={"leaf:/x": ANOTHER_KIND}, at=IN_SYNC)
     word = word_of(plan, "folder:/x")
     assert (word.state, word.rule, word.release) == (OrphanState.KEPT, "taken_over", "")
+
+
+@pytest.mark.parametrize("absent", [False, True])
+def test_what_is_protected_under_its_former_id_is_not_replaced_or_removed(absent: bool) -> None:
+    """Protection does not vanish with the block that declares it."""
+    new = declare("leaf:/x", allow=LOSS, absent=absent)
+    plan = dropping(declare("folder:/x", protect=True), new, seen={"leaf:/x": ANOTHER_KIND}, at=IN_SYNC)
+    (action,) = [action for action in plan.actions if action.resource == rid("leaf:/x")]
+    assert action.hold is not None
+    assert action.hold.reason is HoldReason.PROTECT
+    assert "folder:/x" in action.hold.detail
 
 
 def test_while_its_place_cannot_be_looked_at_it_is_kept() -> None:
