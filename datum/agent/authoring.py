@@ -89,9 +89,11 @@ def validate(tree: SourceTree, ports: Ports) -> Validation:
     """
     check = check_fleet(tree, ports.providers, agent_version=ports.agent)
     found = list(check.diagnostics)
-    for manifest in check.manifests.values():
+    sound = {}
+    for host, manifest in check.manifests.items():
         try:
             sample_graph(manifest, tree, ports)
+            sound[host] = manifest
         except FleetError as error:
             found.extend(error.diagnostics)
     for manifest in check.unsound.values():
@@ -100,7 +102,7 @@ def validate(tree: SourceTree, ports: Ports) -> Validation:
             found.extend(bad_values(concrete, ports.providers))
         except FleetError as error:
             found.extend(error.diagnostics)
-    return Validation(tree, check.manifests, sorted_unique(found))
+    return Validation(tree, sound, sorted_unique(found))
 
 
 def render(tree: SourceTree, host: str, ports: Ports) -> EffectiveManifest:

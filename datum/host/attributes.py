@@ -6,7 +6,7 @@ Owner comes before mode: a change of owner clears setuid and setgid, even for ro
 import errno
 import os
 import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Final
 
 from datum.host.failures import host_error, unsafe_path
@@ -18,6 +18,9 @@ _ACL: Final = "system.posix_acl_access"
 # Hashes over content that the kernel keeps itself.
 _KERNELS_OWN: Final = frozenset({"security.ima", "security.evm"})
 _NO_SUCH: Final = frozenset({errno.ENODATA, errno.ENOTSUP, errno.ENOSYS})
+# What a file system, or the kernel for this caller, never lets be set (setxattr(2)): trying again is of no use. An
+# account that a user namespace does not map makes a list invalid. Every other error fails the write.
+_NOT_HERE: Final = frozenset({errno.ENOTSUP, errno.ENOSYS, errno.EPERM, errno.EACCES, errno.EINVAL})
 
 
 def own(fd: int, path: str, uid: int, gid: int) -> None:
@@ -61,17 +64,24 @@ def keep_extended(fd: int, kept: Mapping[str, bytes], remark: Callable[[str], No
     """Set extended attributes on a new file, all but capabilities, which the last writer has to set.
 
     A list that the folder's default gave the new file is dropped when the replaced one had none.
+
+    Raises:
+        OSError: one cannot be kept although it could be here: the disk is full, or broken.
     """
     handle = _handle(fd)
     if _ACL not in kept:
-        _try(lambda: os.removexattr(handle, _ACL))
+        _try(lambda: os.removexattr(handle, _ACL), _NO_SUCH | _NOT_HERE)
     for name, value in kept.items():
         if name != _CAPABILITY:
             _set(handle, name, value, remark)
 
 
 def keep_capabilities(fd: int, kept: Mapping[str, bytes], remark: Callable[[str], None]) -> None:
-    """Set a file's capabilities; to be done after owner, mode and content, each of which clears them."""
+    """Set a file's capabilities; to be done after owner, mode and content, each of which clears them.
+
+    Raises:
+        OSError: they cannot be kept although they could be here: the disk is full, or broken.
+    """
     if _CAPABILITY in kept:
         _set(_handle(fd), _CAPABILITY, kept[_CAPABILITY], remark)
 
@@ -198,15 +208,18 @@ def _sync(fd: int, status: os.stat_result) -> None:
 
 
 def _set(handle: str, name: str, value: bytes, remark: Callable[[str], None]) -> None:
-    error = _try(lambda: os.setxattr(handle, name, value))
+    error = _try(lambda: os.setxattr(handle, name, value), _NOT_HERE)
     if error is not None:
         remark(f"attribute_not_kept: {name} ({error.strerror})")
 
 
-def _try(change: Callable[[], None]) -> OSError | None:
+def _try(change: Callable[[], None], harmless: Container[int]) -> OSError | None:
+    """Try a change; return the error if it is one of the harmless ones."""
     try:
         change()
     except OSError as error:
+        if error.errno not in harmless:
+            raise
         return error
     return None
 

@@ -36,11 +36,12 @@ def write_in_place(place: Place, source_fd: int, attributes: Attributes) -> None
             try:
                 copy_over(fd, source_fd)
                 own_and_mode(fd, place, attributes)
+                keep_capabilities(fd, kept, lambda _: None)
             except BaseException:
                 with contextlib.suppress(OSError):
                     copy_over(fd, old_fd)
+                    keep_capabilities(fd, kept, lambda _: None)
                 raise
-        keep_capabilities(fd, kept, lambda _: None)
     finally:
         os.close(fd)
 

@@ -157,7 +157,7 @@ class LocalReader:
         """Return all that lies in a directory, at every depth; nothing if there is no directory.
 
         What is mounted in it is named and not looked at. A leftover of a killed write that may be removed unasked is
-        not among it, since it goes with its directory.
+        told apart, since it goes with its directory.
 
         Raises:
             HostError: `too-many-entries`: there are more than `limit`; or it cannot be looked at.
@@ -179,7 +179,10 @@ class LocalReader:
             return Below()
         base = path.rstrip("/")
         mounted = sorted(f"{base}/{entry}" if entry else path for entry in tree.mounts)
-        return Below(tuple(sorted(f"{base}/{entry}" for entry in tree.entries)), tuple(mounted))
+        entries, leftovers = (
+            tuple(sorted(f"{base}/{entry}" for entry in some)) for some in (tree.entries, tree.leftovers)
+        )
+        return Below(entries, tuple(mounted), leftovers)
 
     def user_id(self, name: str) -> int | None:
         """Return the uid of a user of this root, None if there is none of that name."""

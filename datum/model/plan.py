@@ -1,7 +1,8 @@
 """The whole instruction of a pass. Pure."""
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Final
 
 from attrs import field, frozen
 
@@ -13,6 +14,9 @@ from datum.model.json import JsonValue
 from datum.model.manifest import Hazard, LimitClass
 from datum.model.observation import Unobservable
 from datum.model.revision import Revision
+
+RESIDUE: Final = "residue"
+"""The field that says that a leftover of a killed write stands beside a path; the last word of such a part's value."""
 
 
 class Operation(enum.StrEnum):
@@ -96,6 +100,12 @@ class Change:
     # The texts are for whoever plans, and are written nowhere: not everybody may read this file.
     is_private: bool = field(default=False, eq=False)
 
+    @property
+    def sweeps(self) -> bool:
+        """Whether nothing but a leftover of a killed write goes: one of the resource, or of a part of it (`./name`)."""
+        is_part = self.name.startswith(".")
+        return self.name == RESIDUE or (is_part and self.before == f"{self.after} {RESIDUE}")
+
 
 @frozen
 class Need:
@@ -126,6 +136,11 @@ class Step:
     # Paths that it removes beside what the resource declares, sorted: what lies in a directory that goes, what
     # `exclusive` clears away. Each counts as a removal.
     takes: tuple[str, ...] = ()
+
+    @property
+    def removes(self) -> bool:
+        """Whether something goes that stands at a path: a leftover beside it is nothing that anybody declared."""
+        return self.operation.removes and not sweeps(self.changes)
 
 
 @frozen
@@ -260,3 +275,8 @@ class Plan:
     def is_empty(self) -> bool:
         """Whether nothing is to be done and nothing stands in the way: the closing plan of `converged`."""
         return not self.actions and all(verdict.kind is VerdictKind.IN_SYNC for verdict in self.verdicts.values())
+
+
+def sweeps(changes: Collection[Change]) -> bool:
+    """Whether changes clear leftovers of killed writes, and do nothing else."""
+    return bool(changes) and all(change.sweeps for change in changes)

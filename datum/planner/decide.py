@@ -21,7 +21,7 @@ from datum.model.observation import (
     Present,
     Unobservable,
 )
-from datum.model.plan import Change, Effect, Need, Operation, Step
+from datum.model.plan import RESIDUE, Change, Effect, Need, Operation, Step
 from datum.provider.contract import AnyProvider, PredictingProvider, Removal, TransactionalProvider
 
 _Answer = TypeVar("_Answer")
@@ -64,7 +64,7 @@ def decide(node: Node, observed: Present | Absent, provider: AnyProvider) -> Ste
         BreachError: the provider raised or broke its contract.
     """
     if node.resource.absent:
-        return deletion(observed) if isinstance(observed, Present) else None
+        return deletion(observed) if isinstance(observed, Present) else sweep(observed)
     step = guarded(provider, "plan", lambda: provider.plan(node.desired, observed))
     if step is None:
         return None
@@ -101,6 +101,16 @@ def deletion(observed: Present) -> Step:
         if not isinstance(before, (Unobservable, NotApplicable))
     )
     return Step(Operation.DELETE, changes, _unmounted(observed), observed.holds)
+
+
+def sweep(observed: Absent) -> Step | None:
+    """Return the step that clears a leftover beside a path where nothing shall be; None where there is none.
+
+    It may be what stood there: a removal that was killed before it was judged goes on with it.
+    """
+    if observed.fields.get(RESIDUE) is not True:
+        return None
+    return Step(Operation.DELETE, (Change(RESIDUE, before=True, after=None),))
 
 
 def _unmounted(observed: Present) -> tuple[Need, ...]:
@@ -164,13 +174,30 @@ def transaction_of(node: Node, step: Step, provider: TransactionalProvider[Any])
 
 
 def equals(node: Node, observation: Observation, provider: AnyProvider) -> bool:
-    """Whether what is there equals a declaration in every enforced field.
+    """Whether what is there equals a declaration in every enforced field, whatever a killed write left beside it.
 
     A field that cannot be observed makes it not equal: what cannot be compared is kept.
     """
+    differences = _differences(node, observation, provider)
+    return differences is not None and all(change.sweeps for change in differences)
+
+
+def is_rest_of(node: Node, observation: Observation, provider: AnyProvider) -> bool:
+    """Whether what is there equals a declaration but for parts that are missing, as a removal half done leaves it."""
+    differences = _differences(node, observation, provider)
+    return differences is not None and all(change.sweeps or _is_missing(change) for change in differences)
+
+
+def _differences(node: Node, observation: Observation, provider: AnyProvider) -> tuple[Change, ...] | None:
+    """Return what differs from a declaration; None where nothing is there or it cannot be compared."""
     if not isinstance(observation, Present) or not is_comparable(observation) or node.resource.absent:
-        return False
-    return decide(node, observation, provider) is None
+        return None
+    step = decide(node, observation, provider)
+    return step.changes if step is not None else ()
+
+
+def _is_missing(change: Change) -> bool:
+    return change.name.startswith("./") and change.before in (None, RESIDUE)
 
 
 def is_comparable(observation: Observation) -> bool:

@@ -225,7 +225,7 @@ class Draft:
         if action.hold is not None:
             self._blockers[origin] = origin
         self.actions[origin] = action
-        if step.operation is Operation.DELETE:
+        if step.operation is Operation.DELETE and step.removes:
             self._removals.add(node, step.takes)
 
     def _transaction(self, turn: _Turn, step: Step) -> str:
@@ -287,7 +287,7 @@ class Draft:
                 f"{resource.id} is declared with 'audit: true': drift is reported, not repaired.",
                 "remove 'audit' from its declaration",
             )
-        if (step.operation.removes or hazards) and is_protected(node, older):
+        if (step.removes or hazards) and is_protected(node, older):
             return Hold(
                 HoldReason.PROTECT,
                 f"{resource.id} is declared with 'protect: true' by the target or a revision of the trail.",
@@ -321,4 +321,4 @@ class Draft:
 def _removed(node: Node, step: Step) -> Iterable[str]:
     """Yield the paths that go: what is taken along, and the own ones where what stands there is removed."""
     own = (target.key for target in node.targets if target.kind == "path" and not target.shared)
-    return (*own, *step.takes) if step.operation.removes else step.takes
+    return (*own, *step.takes) if step.removes else step.takes

@@ -48,6 +48,14 @@ class Ground:
         if holder is not None and not (target in orphan.targets and may_share(orphan, self._nodes[holder], target)):
             yield holder
 
+    def mover_of(self, orphan: Node) -> ResourceId | None:
+        """Return what the target says that an orphan has become."""
+        return self._movers.get(orphan.resource.id)
+
+    @cached_property
+    def _movers(self) -> Mapping[ResourceId, ResourceId]:
+        return movers_of(self._given.graph)
+
     def heir_of(self, orphan: Node) -> ResourceId | None:
         """Return what holds the very places that an orphan held, where nothing of it can lie beside that."""
         heirs = [self._whole.get(target) for target in orphan.targets]
@@ -101,6 +109,11 @@ class Ground:
             step = decide(self._nodes[holder], seen, provider) if isinstance(seen, Present) else None
             found = self._cleared[folder] = frozenset(step.takes if step is not None else ())
         return found
+
+
+def movers_of(graph: ResourceGraph) -> Mapping[ResourceId, ResourceId]:
+    """Return what names each former id in `moved:`."""
+    return {node.resource.moved: origin for origin, node in graph.nodes.items() if node.resource.moved is not None}
 
 
 def wanted_holders(graph: ResourceGraph) -> Mapping[Target, ResourceId]:

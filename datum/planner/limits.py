@@ -60,7 +60,7 @@ def _count(kind: LimitClass, action: Action, base: Collection[ResourceId]) -> in
     """Return what one action adds to a class. Drift that is repaired adds nothing but what it takes along."""
     is_drift = action.label is Label.DRIFT
     if kind is LimitClass.REMOVALS:
-        return len(action.takes) + (action.operation is Operation.DELETE and not is_drift)
+        return len(action.takes) + (action.operation is Operation.DELETE and action.step.removes and not is_drift)
     if kind is LimitClass.REPLACES:
         return int(action.operation is Operation.REPLACE and not is_drift)
     is_change = action.operation in {Operation.UPDATE, Operation.REPLACE}

@@ -14,19 +14,20 @@ from attrs import evolve, frozen
 from datum.model.graph import Node, ResourceGraph
 from datum.model.identity import ResourceId
 from datum.model.manifest import OnRemoval
-from datum.model.observation import Absent, Present, Unobservable
-from datum.model.plan import Action, Hold, HoldReason, Label, Orphan, OrphanState
+from datum.model.observation import Absent, Observation, Present, Unobservable
+from datum.model.plan import Action, Hold, HoldReason, Label, Orphan, OrphanState, Step
 from datum.model.revision import Revision
 from datum.planner.decide import (
     BreachError,
     deletion,
-    equals,
     hazards_of,
     is_comparable,
     is_protected,
+    is_rest_of,
     removal_of,
+    sweep,
 )
-from datum.planner.ground import Ground
+from datum.planner.ground import Ground, movers_of
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
 from datum.planner.removals import Removals
 from datum.provider.contract import AnyProvider, Removal
@@ -41,6 +42,8 @@ REMOVABLE: Final = "removable"
 """The rule on what goes by a deletion of its own."""
 TAKEN_OVER: Final = "taken_over"
 """The rule on what has all its places held by other resources of the target now."""
+MOVED: Final = "moved"
+"""The rule on what the target names in `moved:`, and what holds other places under its new id."""
 
 
 def find_orphans(
@@ -48,15 +51,18 @@ def find_orphans(
 ) -> Mapping[ResourceId, tuple[tuple[Revision, Node], ...]]:
     """Return every id that the trail declares and the target does not, with its declarations, newest first.
 
-    An id that the target names in `moved:` is no orphan, and neither is one that was only ever declared absent.
+    An id that the target names in `moved:` is no orphan where the new one holds all that the old one held, and neither
+    is one that was only ever declared absent.
     """
-    moved = {node.resource.moved for node in graph.nodes.values()}
+    movers = movers_of(graph)
     found: dict[ResourceId, list[tuple[Revision, Node]]] = {}
     for entry in trail:
         if isinstance(entry, Unresolved):
             continue
         for origin, node in entry.nodes.items():
-            if origin not in graph.nodes and origin not in moved and not node.resource.absent:
+            mover = movers.get(origin)
+            is_moved = mover is not None and set(node.targets) <= set(graph.nodes[mover].targets)
+            if origin not in graph.nodes and not is_moved and not node.resource.absent:
                 found.setdefault(origin, []).append((entry.revision, node))
     return {origin: tuple(found[origin]) for origin in sorted(found)}
 
@@ -145,6 +151,9 @@ class _Word:
 _REMOVABLE: Final = _Word(
     OrphanState.REMOVE, REMOVABLE, "It equals a declaration of the trail, and its place or 'on_removal' says delete."
 )
+_SWEPT: Final = _Word(
+    OrphanState.REMOVE, REMOVABLE, "It is not on the host, but what a killed write or removal left is beside its place."
+)
 
 
 def _judge(
@@ -159,7 +168,7 @@ def _judge(
         case = _Case(sight.sights, sight.package, sight.package_unknown, provider, given, *around)
         try:
             word = next((found for rule in _RULES if (found := rule(case)) is not None), _REMOVABLE)
-            if word is _REMOVABLE:
+            if word.rule == REMOVABLE:
                 action = _deletion(origin, case)
             release = _release(word, case)
         except BreachError as error:
@@ -171,6 +180,9 @@ def _release(word: _Word, case: _Case) -> str:
     """Return the line that settles what is kept: none that the target could not be declared with."""
     if word.state is not OrphanState.KEPT or word.rule == TAKEN_OVER:
         return ""
+    if word.rule == MOVED:
+        origin = case.newest.node.resource.id
+        return f"drop 'moved: {origin}' and declare {origin} with 'absent: true' to remove it, or leave it: it is kept"
     for holder in case.ground.on_or_below(case.newest.node, case.newest.observation):
         return f"leave it: it is kept while {holder} is declared; what else of it is to go, declare absent by its path"
     return KEEP_LINE
@@ -194,7 +206,7 @@ def _absent(case: _Case) -> _Word | None:
         if isinstance(older.observation, Present):
             detail = f"Revision {older.revision.short} declared it otherwise, and what it meant is on the host."
             return _Word(OrphanState.KEPT, "declared_otherwise", detail)
-    return _Word(OrphanState.ABSENT, "absent", "It is not on the host.")
+    return None if sweep(case.newest.observation) else _Word(OrphanState.ABSENT, "absent", "It is not on the host.")
 
 
 def _taken_over(case: _Case) -> _Word | None:
@@ -216,6 +228,14 @@ def _blocked(case: _Case) -> _Word | None:
         detail = "The target declares nothing for this host, so nothing is removed."
         return _Word(OrphanState.UNSETTLED, "empty_manifest", detail)
     return None
+
+
+def _moved(case: _Case) -> _Word | None:
+    mover = case.ground.mover_of(case.newest.node)
+    if mover is None:
+        return None
+    detail = f"It has the id {mover} now, which holds another place: what it was before is never removed by moving."
+    return _Word(OrphanState.KEPT, MOVED, detail)
 
 
 def _unwanted(case: _Case) -> _Word | None:
@@ -243,7 +263,9 @@ def _is_cleared(case: _Case) -> bool:
 
 
 def _modified(case: _Case) -> _Word | None:
-    if any(equals(seen.node, seen.observation, case.provider) for seen in case.sights):
+    if isinstance(case.newest.observation, Absent):
+        return None
+    if any(is_rest_of(seen.node, seen.observation, case.provider) for seen in case.sights):
         return None
     if all(is_comparable(seen.observation) for seen in case.sights):
         detail = "It was changed since: no revision of the trail declared it so."
@@ -267,18 +289,22 @@ def _still_declared(case: _Case) -> _Word | None:
 
 
 def _mounted(case: _Case) -> _Word | None:
-    for path in _seen(case.newest).mounts:
+    for path in _mounts(case.newest.observation):
         return _Word(OrphanState.KEPT, "holds_mount", f"Something is mounted on {path}.")
     return None
 
 
 def _holding(case: _Case) -> _Word | None:
-    left = case.going.left_of(_seen(case.newest).holds).paths
+    left = case.going.left_of(_holds(case.newest.observation)).paths
     if not left:
         return None
     shown = ", ".join(left[:SHOWN]) + (f" and {len(left) - SHOWN} more" if len(left) > SHOWN else "")
     detail = f"It would take along what no deletion of this plan removes: {shown}."
     return _Word(OrphanState.KEPT, "holds_data", detail)
+
+
+def _swept(case: _Case) -> _Word | None:
+    return _SWEPT if isinstance(case.newest.observation, Absent) else None
 
 
 # The first that has a word decides; where none has, the orphan is removed.
@@ -287,28 +313,42 @@ _RULES: Final[tuple[Callable[[_Case], _Word | None], ...]] = (
     _absent,
     _taken_over,
     _blocked,
+    _moved,
     _unwanted,
     _modified,
     _owned,
     _still_declared,
     _mounted,
     _holding,
+    _swept,
 )
 
 
-def _seen(sight: Sight) -> Present:
-    assert isinstance(sight.observation, Present)  # noqa: S101  # the rules let nothing else through
-    return sight.observation
+def _holds(observation: Observation) -> tuple[str, ...]:
+    return observation.holds if isinstance(observation, Present) else ()
+
+
+def _mounts(observation: Observation) -> tuple[str, ...]:
+    return observation.mounts if isinstance(observation, Present) else ()
+
+
+def _step(observation: Observation) -> Step:
+    """Return the step that removes it, or what is left beside its place."""
+    step = sweep(observation) if isinstance(observation, Absent) else None
+    if step is not None:
+        return step
+    assert isinstance(observation, Present)  # noqa: S101  # the rules let nothing else through
+    return deletion(observation)
 
 
 def _deletion(origin: ResourceId, case: _Case) -> Action:
     """Return the action that removes an orphan; hazards have nobody to allow them, since the target is silent on it."""
     newest = case.newest
-    taking = case.going.left_of(_seen(newest).holds)
-    step = evolve(deletion(_seen(newest)), takes=taking.paths)
+    taking = case.going.left_of(_holds(newest.observation))
+    step = evolve(_step(newest.observation), takes=taking.paths)
     hazards = hazards_of(newest.node, step, case.provider)
     hold = None
-    if is_protected(newest.node, case.given.declarations(origin)):
+    if step.removes and is_protected(newest.node, case.given.declarations(origin)):
         hold = Hold(
             HoldReason.PROTECT,
             f"A revision of the trail declares {origin} with 'protect: true'.",

@@ -14,7 +14,7 @@ from datum.model.manifest import Hazard
 from datum.model.observation import Absent, Observation, Present, Unobservable
 from datum.model.plan import Action, Hold, HoldReason, Operation, Replan, Step
 from datum.planner.anew import foreseen_absent
-from datum.planner.decide import BreachError, decide, deletion, equals, hazards_of, unallowed
+from datum.planner.decide import BreachError, decide, deletion, equals, hazards_of, sweep, unallowed
 from datum.provider.contract import AnyProvider
 
 
@@ -72,9 +72,10 @@ def _without(step: Step, provided: frozenset[Target]) -> Step:
 
 
 def _replan_deletion(action: Action, observation: Present | Absent, provided: frozenset[Target]) -> Replan:
-    """A delete is never planned again: what is there must be what was to be deleted."""
+    """A delete is never planned again: what is there must be what was to be deleted, or a leftover beside it."""
     if isinstance(observation, Absent):
-        return Replan()
+        left = sweep(observation)
+        return _compare(action, left, frozenset()) if left is not None else Replan()
     step = _without(deletion(observation), provided)
     if step.changes != action.changes:
         return Replan(hold=_changed(action, "what is there is not what was to be deleted"))

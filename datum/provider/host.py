@@ -105,6 +105,8 @@ class Below:
     paths: tuple[str, ...] = ()
     # The directory itself and paths below it on which something is mounted.
     mounts: tuple[str, ...] = ()
+    # Leftovers of killed writes that may be removed unasked: they go with their directory, and are none of `paths`.
+    leftovers: tuple[str, ...] = ()
 
 
 @frozen

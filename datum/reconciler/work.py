@@ -15,7 +15,7 @@ from datum.model.graph import Node
 from datum.model.identity import ResourceId
 from datum.model.json import JsonValue
 from datum.model.manifest import Hazard
-from datum.model.observation import Absent, Cause, Observation, Present, Unobservable
+from datum.model.observation import Cause, Observation, Present, Unobservable
 from datum.model.plan import Action, Change, Hold, Operation, Plan, Step, VerdictKind
 from datum.model.result import ActionResult, FailureCause, Outcome, Verification
 from datum.provider.host import HostError
@@ -197,9 +197,7 @@ class Work:
         """Return what a second plan would change, and the words for it; None when nothing is left."""
         if isinstance(observation, Unobservable):
             return (), f"It cannot be looked at any more: {observation.detail}"
-        if ready.action.orphan_of is not None:
-            if isinstance(observation, Absent):
-                return (), None
+        if ready.action.orphan_of is not None and isinstance(observation, Present):
             return ready.step.changes, "It is still there."
         again = self.means.replan(_unbounded(ready.action), observation, frozenset())
         if again.step is None and again.hold is None:

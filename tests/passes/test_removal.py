@@ -185,12 +185,14 @@ def test_an_emptied_host_file_removes_nothing_and_the_trail_stays(scene: Scene, 
     assert scene.read(f"{DROP_IN}/a") is None, "the trail still knew"
 
 
-def test_the_former_id_of_a_moved_resource_is_no_orphan(scene: Scene) -> None:
+def test_what_a_moved_resource_left_in_another_place_is_told_and_stays(scene: Scene) -> None:
     scene.enrolled({A: {"content": "a\n"}, **MOTD})
     scene.commit({f"file:{DROP_IN}/b": {"content": "a\n", "moved": A}, **MOTD})
     scene.apply()
     assert (scene.read(f"{DROP_IN}/a"), scene.read(f"{DROP_IN}/b")) == ("a\n", "a\n")
-    assert scene.report["orphans"] == []
+    (word,) = scene.report["orphans"]
+    assert (word["id"], word["state"], word["rule"]) == (A, "kept", "moved")
+    assert f"file:{DROP_IN}/b" in word["detail"]
 
 
 def test_what_is_protected_by_any_revision_of_the_trail_is_held(scene: Scene) -> None:

@@ -109,7 +109,6 @@ BY_HAND: Final[Mapping[str, tuple[str, Callable[[Scene], object]]]] = {
     "rights": (DIRECTORY, lambda scene: scene.at(f"{DROP_IN}/directory").chmod(0o700)),
     "foreign": (DIRECTORY, lambda scene: scene.write(f"{DROP_IN}/directory/mine", "mine\n")),
     "leaf": (TREE, lambda scene: scene.write(f"{DROP_IN}/tree/sub/b", "mine\n")),
-    "lack": (TREE, lambda scene: scene.at(f"{DROP_IN}/tree/a").unlink()),
     "stranger": (TREE, lambda scene: scene.write(f"{DROP_IN}/tree/sub/mine", "mine\n")),
 }
 
@@ -131,6 +130,34 @@ def test_what_somebody_changed_is_kept_and_named(scene: Scene, how: str) -> None
         path for path in now if path.startswith(place)
     }
     assert (scene.trail, len(names(scene, DROP_IN))) == ([head], 1)
+
+
+def test_what_is_missing_of_a_tree_does_not_keep_the_rest_of_it(scene: Scene) -> None:
+    """A removal that was killed half way leaves just that."""
+    scene.enrolled({**MOTD, **ALL})
+    scene.at(f"{DROP_IN}/tree/a").unlink()
+    scene.commit(MOTD)
+    scene.apply()
+    assert names(scene, DROP_IN) == []
+    assert_settled(scene)
+
+
+def test_a_leftover_beside_what_shall_be_absent_or_is_dropped_goes_in_one_pass(scene: Scene) -> None:
+    every = {FILE: "file", LINK: "link", DIRECTORY: "directory", TREE: "tree"}
+    scene.enrolled({**MOTD, **ALL})
+    for name in every.values():
+        scene.write(f"{DROP_IN}/.{name}.datum~.dpkg-tmp", "half")
+    scene.commit(MOTD)
+    scene.apply()
+    assert names(scene, DROP_IN) == []
+    assert_settled(scene)
+    scene.commit({**MOTD, **{origin: {"absent": True, "protect": True} for origin in every}})
+    scene.apply()
+    for name in every.values():
+        scene.write(f"{DROP_IN}/.{name}.datum~.dpkg-tmp", "half")
+    scene.apply()
+    assert names(scene, DROP_IN) == []
+    assert_settled(scene)
 
 
 def test_a_directory_goes_with_orphans_of_the_same_pass_only(scene: Scene) -> None:
@@ -344,8 +371,8 @@ def test_what_is_never_removed_by_dropping_stays_whatever_is_wished(scene: Scene
     assert scene.read("/boot/cmdline") == "x"
 
 
-def test_the_former_id_of_a_moved_resource_is_no_orphan(scene: Scene) -> None:
-    """Of every type: what it left is nobody's business but the mover's."""
+def test_what_a_moved_resource_left_in_another_place_is_told_and_stays(scene: Scene) -> None:
+    """Of every type."""
     scene.enrolled({**MOTD, LINK: ALL[LINK], DIRECTORY: {"on_removal": "delete"}, TREE: ALL[TREE]})
     scene.commit(
         {
@@ -360,6 +387,16 @@ def test_the_former_id_of_a_moved_resource_is_no_orphan(scene: Scene) -> None:
         ["directory", "link", "tree"],
         ["directory", "link", "tree"],
     )
+    told = {word["id"]: (word["state"], word["rule"]) for word in scene.report["orphans"]}
+    assert told == dict.fromkeys((LINK, DIRECTORY, TREE), ("kept", "moved"))
+
+
+def test_what_a_moved_resource_holds_now_is_no_orphan(scene: Scene) -> None:
+    """The same place under another type."""
+    scene.enrolled({**MOTD, DIRECTORY: {"on_removal": "delete"}})
+    place = DIRECTORY.partition(":")[2]
+    scene.commit({**MOTD, f"tree:{place}": {"source": "files/site", "moved": DIRECTORY}})
+    scene.apply()
     assert scene.report["orphans"] == []
 
 

@@ -219,15 +219,13 @@ def _judge_all(stage: Stage, root: Path, wanted: Mapping[str, State | None]) -> 
 
 
 def unfinished(stage: Stage, wanted: Mapping[str, State | None], states: States) -> Iterator[str]:
-    """Say what is not as wanted, and what is there besides, but for what the scenario excepts."""
+    """Say what is not as wanted, and what is there besides, but for what is told and stays."""
     assert stage.scenario is not None
-    halved, unswept = stage.scenario.halved, stage.scenario.unswept
     for path, new in wanted.items():
-        is_left = states.get(path) == stage.old[path] and any(f"{path}/".startswith(f"{top}/") for top in halved)
-        if states.get(path) != new and not is_left:
+        if states.get(path) != new:
             yield f"the next pass left /{path} as {states.get(path)}"
     for path in sorted(states.keys() - wanted.keys()):
-        if _leftover_of(path) not in unswept:
+        if _leftover_of(path) not in stage.scenario.unswept:
             yield f"the next pass left /{path} behind"
 
 

@@ -32,8 +32,8 @@ ERRORS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("unlink", "unlinkat", "rmdir"), _LEAVE),
     **dict.fromkeys(("chmod", "fchmod", "fchmodat"), _REFUSE),
     **dict.fromkeys(("chown", "fchown", "lchown", "fchownat"), _REFUSE),
-    # What cannot be kept is told by a remark, whatever the reason, and the write goes on (ADR 0014).
-    **dict.fromkeys(("setxattr", "lsetxattr", "fsetxattr"), ()),
+    # What a file system never has is told by a remark, and the write goes on (ADR 0014); these fail it.
+    **dict.fromkeys(("setxattr", "lsetxattr", "fsetxattr"), ("ENOSPC", "EDQUOT", "EROFS", "EIO")),
     **dict.fromkeys(("clone", "clone3", "fork", "vfork"), ("EAGAIN", "ENOMEM")),
     **dict.fromkeys(("unshare", "mount", "mount_setattr", "open_tree", "move_mount"), ("EPERM", "ENOMEM")),
 }

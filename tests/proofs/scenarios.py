@@ -121,8 +121,8 @@ _FIRST_SET_FILES: Final = {"files/set/kept": "kept\n", "files/set/changed": "old
 _SECOND_SET_FILES: Final = {"files/set/kept": "kept\n", "files/set/changed": "new\n", "files/set/added": "new\n"}
 
 
-# No resource observes what is left beside a path that shall not be there (see the tests that are expected to fail).
-_UNSWEPT: Final = frozenset({f"{_SET}/set-gone", f"{_SET}/set-tree/sub"})
+# What an exclusive tree clears away is no resource's: a leftover beside it is told, and nobody's to clear.
+_UNSWEPT: Final = frozenset({f"{_SET}/set-tree/sub"})
 
 
 def _first_kinds() -> Resources:
@@ -255,8 +255,6 @@ KINDS: Final = Scenario(
     guarded=_SET_PATHS,
     loose=frozenset({"srv/by-made", "srv/by-built"}),
     unswept=_UNSWEPT,
-    # An orphan that is half removed is no longer as it was declared, so the rest of it is kept.
-    halved=frozenset({"srv/dropped"}),
 )
 
 

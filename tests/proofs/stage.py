@@ -95,9 +95,8 @@ class Scenario:
     guarded: frozenset[str] = frozenset()
     # Paths that commands write, which have no promise of old or new.
     loose: frozenset[str] = frozenset()
-    # Paths whose leftovers nothing clears once they were removed, and tops of what stays once it is half removed.
+    # Paths whose leftovers are told, and are for people to remove.
     unswept: frozenset[str] = frozenset()
-    halved: frozenset[str] = frozenset()
     # The same scenario with a check that passes: what stands there while this one's check, which refuses, judges it.
     passing: "Scenario | None" = None
 

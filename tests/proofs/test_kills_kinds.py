@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from attrs import evolve, frozen
+from attrs import frozen
 
 from datum.host import namespaces
 from tests.proofs.points import KILL, Strike, Trace, trace_pass
@@ -99,20 +99,18 @@ def test_a_check_that_is_killed_or_cannot_be_shown_anything_puts_nothing_in_plac
     strike_all(traced.stage, traced.trace, strikes)
 
 
-@pytest.mark.xfail(reason="nothing looks for what is left beside a path that shall not be there", strict=True)
 def test_what_is_left_beside_a_removed_path_is_swept() -> None:
     """Killed in a set without namespaces, right after the old file got the leftover's name."""
     with fast_folder() as folder:
-        stage = prepare(folder, evolve(SCENARIOS["written"], unswept=frozenset()))
+        stage = prepare(folder, SCENARIOS["written"])
         trace = trace_pass(stage)
         points = [point for point in trace.points if '".set-gone.' in point.likeness and point.name == "unlinkat"]
         strike_all(stage, trace, [Strike(points[-1], KILL)])
 
 
-@pytest.mark.xfail(reason="an orphan that is half removed counts as modified, and is kept", strict=True)
 def test_an_orphan_whose_removal_was_killed_half_way_is_removed_by_the_next_pass() -> None:
     with fast_folder() as folder:
-        stage = prepare(folder, evolve(SCENARIOS["kinds"], halved=frozenset()))
+        stage = prepare(folder, SCENARIOS["kinds"])
         trace = trace_pass(stage)
         points = [point for point in trace.points if "/srv/dropped" in point.likeness and point.name == "unlinkat"]
         strike_all(stage, trace, [Strike(points[-1], KILL)])

@@ -70,8 +70,10 @@ class Want:
     guards: tuple[ResourceId, ...] = ()
     # What `predict` answers as its value; `absent` for nothing there.
     foretold: str = ""
-    # What `relate` found: declared paths below, and whether the directory above is exclusive.
+    # What `relate` found: declared paths below, which of them are to be absent, and whether the directory above is
+    # exclusive.
     neighbours: tuple[str, ...] = ()
+    absent_ones: tuple[str, ...] = ()
     is_kept_tidy: bool = False
 
 
@@ -197,9 +199,11 @@ class Page(Leaf):
         return desired.value != "at-once"
 
     def relate(self, desired: Want, index: TargetIndex) -> Want:
+        neighbours = index.paths_below(parents(desired.name)[0])
         return evolve(
             desired,
-            neighbours=index.paths_below(parents(desired.name)[0]),
+            neighbours=neighbours,
+            absent_ones=tuple(filter(index.is_absent, neighbours)),
             is_kept_tidy=index.is_exclusive(parents(desired.name)[0]),
         )
 

@@ -130,6 +130,8 @@ class _Look:
     _covered: set[str] = field(factory=set)
     # Leftovers of killed writes, and what lies in them.
     _leftovers: set[str] = field(factory=set)
+    # Leftovers that go with the directory they lie in.
+    _hidden: tuple[str, ...] = ()
     _mounts: frozenset[str] = frozenset()
     _matches: Matcher = field(init=False)
     # What is declared, and the directories above it.
@@ -144,6 +146,7 @@ class _Look:
         """Return all that lies below; nothing in what is mounted there."""
         below = self.reader.below(self.domain.path, limit=ENTRIES_LIMIT)
         self._mounts = frozenset(below.mounts)
+        self._hidden = below.leftovers
         return below.paths
 
     def one_level(self) -> tuple[str, ...]:
@@ -173,9 +176,16 @@ class _Look:
             # A leftover belongs to what it lies beside; in a directory that goes as a whole that is nothing.
             if path in self._leftovers and (_folder_of(path) in self._stays or _folder_of(path) == self.domain.path):
                 self._stays.add(path)
-                if _folder_of(path) not in self._leftovers and not self._is_beside_declared(path):
-                    self.kept[path] = "it is a leftover of a write, beside nothing that is declared: remove it by hand"
+        for path in (*self._hidden, *sorted(self._leftovers)):
+            self._tell_leftover(path)
         return tuple(path for path in paths if path not in self._stays)
+
+    def _tell_leftover(self, path: str) -> None:
+        """Tell of a leftover that stays, and that no resource clears."""
+        folder = _folder_of(path)
+        is_left = folder in self._stays or folder == self.domain.path
+        if is_left and folder not in self._covered | self._leftovers and not self._is_beside_declared(path):
+            self.kept[path] = "it is a leftover of a write, beside nothing that is declared: remove it by hand"
 
     def _is_beside_declared(self, leftover: str) -> bool:
         """Whether the resource that a leftover belongs to is declared, and clears it."""

@@ -13,7 +13,7 @@ from datum.model.graph import Target
 from datum.model.json import JsonValue
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, FieldValue, NotApplicable, Present, Unobservable
-from datum.model.plan import Change, Need, Operation, Step
+from datum.model.plan import Change, Need, Operation, Step, sweeps
 from datum.provider.host import FileFacts, FileKind, HostReader, HostWriter, Missing
 from datum.provider.paths import parents
 
@@ -56,9 +56,14 @@ def in_the_way(reader: HostReader, path: str, facts: FileFacts) -> InTheWay:
 def remove_whatever(writer: HostWriter, path: str, step: Step) -> None:
     """Remove what stands at a path, with exactly what the step takes where it is a directory.
 
+    A step that only sweeps removes what is left beside the path.
+
     Raises:
         HostError: it failed.
     """
+    if sweeps(step.changes):
+        writer.remove_residue(path)
+        return
     kinds = {change.before for change in step.changes if change.name == "kind"}
     if kinds & {FileKind.DIRECTORY.value, EMPTY_DIRECTORY}:
         writer.remove_directory(path, takes=step.takes)

@@ -10,7 +10,7 @@ from typing import Final
 from attrs import define, field
 
 from datum.model.json import JsonValue
-from datum.model.plan import Operation, Step
+from datum.model.plan import Operation, Step, sweeps
 from datum.model.result import FailureCause
 from datum.provider.host import DirectoryWrite, FileKind, FileWrite, HostError, HostWriter, LinkWrite
 from datum.provider.paths import is_below
@@ -54,9 +54,10 @@ def apply_tree(writer: HostWriter, desired: DesiredTree, step: Step) -> None:
 
 
 def _delete(writer: HostWriter, desired: DesiredTree, step: Step) -> None:
-    changes = {change.name: change for change in step.changes}
-    if RESIDUE in changes:
+    if sweeps(step.changes):
         writer.remove_residue(desired.path)
+        return
+    changes = {change.name: change for change in step.changes}
     root = changes.get(ROOT)
     if root is not None and not str(root.before).startswith(FileKind.DIRECTORY.value):
         writer.remove_file(desired.path)

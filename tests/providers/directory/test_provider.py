@@ -87,6 +87,8 @@ def test_what_is_made_is_the_path(operation: Operation, makes: bool) -> None:
         ("/home/app/.ssh", Change("owner", "app", "root"), (), {Hazard.ACCESS_LOSS}),
         ("/etc", Change("residue", before=True, after=False), (), set()),
         ("/etc", Change("./x", "regular", None), ("/etc/x",), set()),
+        ("/srv/app", Change("./.ssh/authorized_keys", "app", "web"), (), {Hazard.ACCESS_LOSS}),
+        ("/srv/app", Change("./a", "app", "web"), (), set()),
         ("/etc", Change("./netplan", "directory", None), ("/etc/netplan", "/etc/netplan/1"), {Hazard.ACCESS_LOSS}),
         ("/srv/app", Change("mode", "0755", "0700"), (), set()),
     ],
@@ -130,10 +132,39 @@ def test_a_name_that_goes_while_the_directory_is_looked_at_is_no_stranger() -> N
     seen = PROVIDER.observe(reader, {"/srv/app": DesiredDirectory("/srv/app", exclusive=True)})["/srv/app"]
     assert isinstance(seen, Present)
     assert seen.fields["takes"] == ("/srv/app/old",)
-    deep = DesiredDirectory("/srv/app", exclusive=True, recurse=True, owners=Owners("7"), recursive=("owner",))
+    deep = DesiredDirectory("/srv/app", exclusive=True, keep=("old",), owners=Owners("7"), recursive=("owner",))
     seen = PROVIDER.observe(reader, {"/srv/app": deep})["/srv/app"]
     assert isinstance(seen, Present)
     assert seen.fields["recursive"] == "1 of others (./old)"
+
+
+def test_what_is_cleared_away_gets_no_other_owner() -> None:
+    host = FakeHost()
+    host.add_directory("/srv/app", uid=7)
+    host.add_file("/srv/app/old")
+    wanted = DesiredDirectory("/srv/app", exclusive=True, owners=Owners("7"), recursive=("owner",))
+    seen = PROVIDER.observe(host.reader(), {"/srv/app": wanted})["/srv/app"]
+    assert isinstance(seen, Present)
+    step = PROVIDER.plan(wanted, seen)
+    assert step is not None
+    assert step.changes == (Change("./old", "regular", None),)
+
+
+def test_of_many_paths_that_get_another_owner_the_ways_in_are_always_named() -> None:
+    host = FakeHost()
+    host.add_directory("/home", uid=7)
+    for number in range(1001):
+        host.add_file(f"/home/{number:04}", gid=5)
+    host.add_file("/home/z/.ssh/authorized_keys", uid=0)
+    wanted = DesiredDirectory("/home", owners=Owners("7", "5"), recursive=("owner", "group"))
+    seen = PROVIDER.observe(host.reader(), {"/home": wanted})["/home"]
+    assert isinstance(seen, Present)
+    step = PROVIDER.plan(wanted, seen)
+    assert step is not None
+    changes = {change.name: change.before for change in step.changes if change.name.startswith("./")}
+    assert len(changes) == 1000
+    assert changes["./z/.ssh/authorized_keys"] == "0:0"
+    assert PROVIDER.hazards(wanted, step) == {Hazard.ACCESS_LOSS}
 
 
 def test_owners_change_from_the_top() -> None:

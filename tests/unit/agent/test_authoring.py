@@ -69,6 +69,7 @@ def test_graphs_are_validated_too() -> None:
     text = "resources:\n  file:/etc/a: {requires: [file:/etc/b]}\n  file:/etc/b: {requires: [file:/etc/a]}\n"
     found = validate(MemoryTree({"fleet.yaml": HEAD, "hosts/web1.yaml": text}), PORTS)
     assert "dependency-cycle" in {item.code for item in found.diagnostics}
+    assert not found.manifests, "a host whose graph cannot be made is not sound"
 
 
 def test_what_types_cannot_mean_is_told_beside_other_errors() -> None:

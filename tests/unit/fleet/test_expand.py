@@ -92,6 +92,7 @@ def test_for_each_null_is_as_if_never_said() -> None:
         ("'thing:a': {allow: data_loss}", "wrong-type"),
         ("'thing:a': {allow: [all]}", "bad-value"),
         ("'thing:a': {unmanaged: [nothing]}", "bad-value"),
+        ("'thing:a': {list: [a], unmanaged: [list]}", "bad-value"),
         ("'thing:a': {moved: a}", "bad-resource-id"),
         ("'thing:a': {moved: thing:B}", "name-not-normal"),
         ("'thing:a': {requires: thing:a}", "wrong-type"),
@@ -213,6 +214,13 @@ def test_number_where_a_string_is_wanted_says_to_quote_it() -> None:
     assert thing_error("text: 1.10")[2] == 'Quote it: text: "1.10"'
     assert thing_error("text: true")[2] == 'Quote it: text: "true"'
     assert thing_error("list: [80]")[2] == 'Quote it: "80"'
+
+
+def test_what_says_how_to_act_cannot_be_left_unmanaged_and_what_can_is_listed() -> None:
+    """Its default would hold, which nobody asked for."""
+    code, detail, hint = thing_error("list: [a], unmanaged: [text, list]")
+    assert (code, detail) == ("bad-value", "Every item of 'unmanaged' is one of map, text, not 'list'.")
+    assert "compared with the host" in hint
 
 
 def test_common_fields_fill_the_resource() -> None:

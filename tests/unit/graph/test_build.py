@@ -7,7 +7,7 @@ import pytest
 
 from datum.diagnostics import Diagnostic, SourceLocation
 from datum.errors import FleetError, ProviderContractError
-from datum.model.graph import DependencyKind, Target
+from datum.model.graph import MADE_PATH, DependencyKind, Target
 from datum.model.manifest import Resource
 from datum.model.provenance import FieldOrigin, Say
 from datum.provider.contract import ImplicitEdge
@@ -241,6 +241,27 @@ def test_a_type_that_asks_for_it_learns_what_lies_below_a_path_and_whether_it_is
         "page:/d/p": (("/d/p", "/d/x"), True),
         "page:/q": (("/d", "/d-e", "/d/p", "/d/x", "/d0", "/q"), False),
     }
+
+
+def test_a_type_that_asks_for_it_learns_what_is_to_be_absent() -> None:
+    nodes = graph_of(declare("page:/d/p"), declare("leaf:/d/x", absent=True), declare("leaf:/d/y")).nodes
+    desired = nodes[rid("page:/d/p")].desired
+    assert isinstance(desired, Want)
+    assert desired.absent_ones == ("/d/x",)
+
+
+def test_paths_that_are_made_lie_below_as_well_and_are_held_by_nobody() -> None:
+    def makes(desired: Want) -> tuple[Target, ...]:
+        return tuple(Target(MADE_PATH, path, shared=True) for path in ("/d/made", "/d/x"))
+
+    providers = {**PROVIDERS, "odd": Odd(targets=makes)}
+    resources = (declare("page:/d/p"), declare("leaf:/d/x"), declare("odd:a"), declare("odd:b"))
+    graph = graph_of(*resources, providers=providers)
+    desired = graph.nodes[rid("page:/d/p")].desired
+    assert isinstance(desired, Want)
+    assert desired.neighbours == ("/d/made", "/d/p", "/d/x")
+    assert graph.holders[Target("path", "/d/x")] == rid("leaf:/d/x")
+    assert Target("path", "/d/made") not in graph.holders
 
 
 def test_an_exclusive_directory_that_is_to_go_is_none() -> None:

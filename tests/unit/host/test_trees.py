@@ -84,7 +84,7 @@ def test_more_than_the_limit_is_refused(tmp_path: Path, folder: Path, monkeypatc
     assert "more than 1 deep" in found[0].detail
 
 
-def test_leftovers_of_killed_writes_are_neither_listed_nor_held(tmp_path: Path, folder: Path) -> None:
+def test_leftovers_of_killed_writes_are_told_apart_and_not_held(tmp_path: Path, folder: Path) -> None:
     """What has two links, and a directory, may be more than that."""
     (folder / LEFTOVER).touch()
     (folder / "s/.l.datum~.dpkg-tmp").symlink_to("x")
@@ -93,7 +93,8 @@ def test_leftovers_of_killed_writes_are_neither_listed_nor_held(tmp_path: Path, 
     os.link(folder / ".y.datum~.dpkg-tmp", tmp_path / "z")
     with LocalHost(str(tmp_path)) as host:
         assert host.reader().list_directory("/d") == ("a", "l", "p", "s")
-    assert below(tmp_path) == Below(("/d/.x.datum~.dpkg-tmp", "/d/.y.datum~.dpkg-tmp", *ALL))
+    leftovers = (f"/d/{LEFTOVER}", "/d/s/.l.datum~.dpkg-tmp")
+    assert below(tmp_path) == Below(("/d/.x.datum~.dpkg-tmp", "/d/.y.datum~.dpkg-tmp", *ALL), leftovers=leftovers)
     (folder / ".x.datum~.dpkg-tmp").rmdir()
     (folder / ".y.datum~.dpkg-tmp").unlink()
     with writing(tmp_path) as writer:

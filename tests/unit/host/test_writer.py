@@ -436,6 +436,44 @@ def test_attribute_that_cannot_be_set_is_told(tmp_path: Path, monkeypatch: pytes
         assert writer.remarks == ["attribute_not_kept: user.note (Operation not permitted)"]
 
 
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
+def test_attribute_that_a_broken_or_full_disk_does_not_take_fails_the_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    (tmp_path / "f").write_bytes(b"old")
+    os.setxattr(tmp_path / "f", "user.note", b"mine")
+
+    def broken(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "setxattr", broken)
+    with writing(tmp_path) as writer:
+        with refused():
+            writer.write_file("/f", file_of(b"new"))
+        assert writer.remarks == []
+    assert ((tmp_path / "f").read_bytes(), os.getxattr(tmp_path / "f", "user.note")) == (b"old", b"mine")
+    assert [path.name for path in tmp_path.iterdir()] == ["f"]
+
+
+@pytest.mark.parametrize(("code", "fails"), [(errno.ENOTSUP, False), (errno.EPERM, False), (errno.EIO, True)])
+def test_list_of_the_folder_s_default_that_cannot_be_dropped_fails_the_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, fails: bool
+) -> None:
+    (tmp_path / "f").write_bytes(b"old")
+
+    def broken(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "removexattr", broken)
+    with writing(tmp_path) as writer:
+        if fails:
+            with refused():
+                writer.write_file("/f", file_of(b"new"))
+        else:
+            writer.write_file("/f", file_of(b"new"))
+    assert (tmp_path / "f").read_bytes() == (b"old" if fails else b"new")
+
+
 @pytest.mark.parametrize(("code", "fails"), [(errno.ENOTSUP, False), (errno.EIO, True)])
 def test_file_system_without_extended_attributes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, fails: bool

@@ -2,9 +2,19 @@
 
 import pytest
 
-from datum.model.observation import Absent, NotApplicable, Observation, Present
-from datum.model.plan import Operation, Step
-from datum.planner.decide import BreachError, decide, deletion, effects_of, equals, guarded, is_comparable
+from datum.model.observation import Absent, NotApplicable, Observation, Present, Unobservable
+from datum.model.plan import Change, Operation, Step
+from datum.planner.decide import (
+    BreachError,
+    decide,
+    deletion,
+    effects_of,
+    equals,
+    guarded,
+    is_comparable,
+    is_rest_of,
+    sweep,
+)
 from tests.unit.fakes import HIDDEN, IN_SYNC, OTHER, PROVIDERS, declare, nodes_of, odd, raising, rid
 
 FAKE = PROVIDERS["fake"]
@@ -46,6 +56,40 @@ def test_absence_is_planned_without_asking_the_provider() -> None:
     step = decide(node, OTHER, silent)
     assert step == deletion(OTHER)
     assert effects_of(node, deletion(OTHER), odd(effects=raising)["odd"]) == ()
+
+
+@pytest.mark.parametrize(("left", "is_swept"), [(True, True), (False, False), (HIDDEN, False)])
+def test_where_nothing_shall_be_a_leftover_beside_it_is_swept(left: "bool | Unobservable", is_swept: bool) -> None:
+    step = decide(GONE, Absent({"residue": left}), FAKE)
+    assert step == (Step(Operation.DELETE, (Change("residue", before=True, after=None),)) if is_swept else None)
+    assert step is None or not step.removes
+    assert sweep(Absent()) is None
+
+
+PARTS = nodes_of(declare("odd:/d"))[rid("odd:/d")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_equal", "is_rest"),
+    [
+        ((Change("residue", before=True, after=False),), True, True),
+        ((Change(".", "line residue", "line"), Change("./a", "line residue", "line")), True, True),
+        ((Change("target", "text residue", "text"),), False, False),
+        ((Change("./a", "other residue", "line"),), False, False),
+        ((Change("./a", None, "line"), Change("./b", "residue", "line"), Change(".", "x residue", "x")), False, True),
+        ((Change(".", None, "line"),), False, False),
+        ((Change("mode", None, "0644"),), False, False),
+        ((Change("./a", None, "line"), Change("./b", {"other": 1}, "line")), False, False),
+        ((Change("./a", "file", None),), False, False),
+    ],
+)
+def test_what_is_left_beside_something_is_no_difference_and_what_is_missing_in_it_is_told_apart(
+    changes: tuple[Change, ...], is_equal: bool, is_rest: bool
+) -> None:
+    provider = odd(plan=lambda *_: Step(Operation.UPDATE, changes))["odd"]
+    assert equals(PARTS, IN_SYNC, provider) is is_equal
+    assert is_rest_of(PARTS, IN_SYNC, provider) is is_rest
+    assert not is_rest_of(PARTS, Absent(), provider)
 
 
 def test_a_deletion_may_have_no_field_that_is_known() -> None:

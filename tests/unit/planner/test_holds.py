@@ -192,3 +192,14 @@ def test_holds_of_one_id_do_not_reach_another() -> None:
     assert ResourceId("fake", "a") != ResourceId("fake", "b")
     plan = plan_of(declare("fake:a", audit=True), declare("fake:b"))
     assert holds(plan) == {"fake:a": HoldReason.AUDIT, "fake:b": None}
+
+
+def test_a_leftover_is_swept_whatever_is_protected_in_its_place() -> None:
+    """Nothing that anybody declared goes with it; a directory above it does not lean on that."""
+    plan = plan_of(
+        declare("leaf:/d/a", absent=True, protect=True),
+        declare("folder:/d", exclusive=True),
+        seen={"leaf:/d/a": Absent({"residue": True}), "folder:/d": Present({"value": "x"}, holds=("/d/a",))},
+    )
+    assert action_of(plan, "leaf:/d/a").hold is None
+    assert action_of(plan, "folder:/d").takes == ("/d/a",)

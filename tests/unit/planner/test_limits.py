@@ -313,3 +313,9 @@ def test_a_plan_is_relabelled_to_what_it_would_be_with_what_converged_last() -> 
     assert {action.label for action in found.actions} == {Label.DRIFT}
     assert held(found) == set()
     assert found == plan_pass(known)
+
+
+def test_what_sweeps_a_leftover_is_no_removal() -> None:
+    left = Absent({"residue": True})
+    plan = plan_of(declare("leaf:/a", absent=True), seen={"leaf:/a": left}, limits=Limits(0))
+    assert action_of(plan, "leaf:/a").hold is None

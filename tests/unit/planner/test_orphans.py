@@ -8,7 +8,7 @@ from attrs import evolve
 from datum.model.identity import ResourceId
 from datum.model.manifest import Hazard, OnRemoval, Resource
 from datum.model.observation import Absent, NotApplicable, Observation, Present, Unobservable
-from datum.model.plan import HoldReason, Operation, Orphan, OrphanState, Plan
+from datum.model.plan import Change, HoldReason, Operation, Orphan, OrphanState, Plan, Step
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
 from datum.planner.orphans import find_orphans
 from datum.planner.plan import plan_pass
@@ -89,9 +89,10 @@ def test_without_a_trail_there_are_none() -> None:
     assert plan_of(ANCHOR).orphans == ()
 
 
-def test_what_was_moved_is_no_orphan() -> None:
-    trail = declared_by(1, declare("fake:old"), declare("fake:gone"))
-    assert found(trail, target=(declare("fake:new", moved="fake:old"),)) == {"fake:gone": [1]}
+def test_what_was_moved_is_no_orphan_where_it_holds_the_same_place() -> None:
+    trail = declared_by(1, declare("folder:/old"), declare("folder:/gone"))
+    assert found(trail, target=(declare("leaf:/old", moved="folder:/old"),)) == {"folder:/gone": [1]}
+    assert found(trail, target=(declare("leaf:/new", moved="folder:/old"),)) == {"folder:/gone": [1], "folder:/old": [1]}
 
 
 def test_what_was_only_ever_absent_is_no_orphan() -> None:
@@ -466,3 +467,59 @@ def test_the_word_on_an_orphan_names_the_orphan() -> None:
         plan_of(orphans={DROPPED: IN_SYNC}, trail=(declared_by(1, declare(DROPPED)),)),
     ):
         assert word_on(plan).resource in {ResourceId("leaf", "/x/f"), ResourceId("leaf", "/x.d/f")}
+
+
+# --- what killed writes and removals left ---
+
+LEFT = Absent({"residue": True})
+
+
+def test_what_is_left_beside_the_place_of_an_orphan_goes_where_the_orphan_would() -> None:
+    plan = plan_with(DROPPED, LEFT)
+    action = action_of(plan, DROPPED)
+    assert is_removed(plan)
+    assert [(change.name, change.before, change.after) for change in action.changes] == [("residue", True, None)]
+    assert "left" in word_on(plan).detail
+    assert kept_by(plan_with(KEPT, LEFT)) == (OrphanState.KEPT, "default_keep")
+
+
+def test_a_sweep_takes_nothing_that_is_protected_and_is_not_held_for_it() -> None:
+    plan = plan_with(DROPPED, LEFT, declare(DROPPED, protect=True))
+    assert action_of(plan, DROPPED).hold is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "removed"),
+    [
+        ((Change("residue", before=True, after=False),), True),
+        ((Change("./a", None, "line"),), True),
+        ((Change("./a", None, "line"), Change("./b", "other", "line")), False),
+    ],
+)
+def test_an_orphan_of_which_a_killed_removal_left_some_is_removed(changes: tuple[Change, ...], removed: bool) -> None:
+    """What is missing cannot be lost; what differs keeps the whole."""
+    providers = odd(plan=lambda *_: Step(Operation.UPDATE, changes))
+    plan = plan_with("odd:/x.d/f", IN_SYNC, providers=providers)
+    assert is_removed(plan) is removed
+
+
+# --- moved ---
+
+
+def test_what_was_moved_to_another_place_is_told_and_never_removed() -> None:
+    target = declare("leaf:/y", moved=DROPPED)
+    plan = plan_of(
+        target,
+        seen={"leaf:/y": IN_SYNC},
+        orphans={DROPPED: IN_SYNC},
+        trail=(declared_by(1, declare(DROPPED, on_removal=OnRemoval.DELETE)),),
+    )
+    assert kept_by(plan) == (OrphanState.KEPT, "moved")
+    word = word_on(plan)
+    assert "leaf:/y" in word.detail
+    assert f"drop 'moved: {DROPPED}' and declare {DROPPED} with 'absent: true'" in word.release
+
+
+def test_what_was_moved_away_from_a_place_where_nothing_is_any_more_is_absent() -> None:
+    plan = plan_of(declare("leaf:/y", moved=DROPPED), trail=(declared_by(1, declare(DROPPED)),))
+    assert word_on(plan).state is OrphanState.ABSENT

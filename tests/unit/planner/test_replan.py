@@ -322,3 +322,18 @@ def test_what_a_link_hides_is_made_in_the_directory_that_is_staged_in_its_place(
     answer = again(resource, Absent(), seen, provided=frozenset({provided}))
     assert (answer.step is not None) is is_done
     assert (answer.hold is None) is is_done
+
+
+LEFT = Absent({"residue": True})
+
+
+@pytest.mark.parametrize(("planned", "differs"), [(LEFT, False), (OTHER, True)])
+def test_a_deletion_that_finds_a_leftover_alone_sweeps_it(planned: Present | Absent, differs: bool) -> None:
+    answer = again(declare("leaf:/d", absent=True), planned, LEFT)
+    assert answer.step is not None
+    assert (answer.step.changes[0].name, answer.differs) == ("residue", differs)
+
+
+def test_a_sweep_that_finds_something_in_its_place_is_held() -> None:
+    assert is_held(again(declare("leaf:/d", absent=True), LEFT, OTHER), "is not what was to be deleted")
+    assert again(declare("leaf:/d", absent=True), LEFT, Absent()) == Replan()
