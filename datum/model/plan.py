@@ -233,7 +233,7 @@ class Orphan:
     state: OrphanState
     # The rule that decided: `unobservable`, `absent`, `unresolvable`, `empty_manifest`, `protected_class`, `audit`,
     # `on_removal`, `default_keep`, `modified`, `package_owned`, `declared_below`, `holds_mount`, `holds_data`,
-    # `declared_otherwise`, `removable`, `taken_over`, `taken_along`.
+    # `declared_otherwise`, `removable`, `moved`, `taken_over`, `taken_along`.
     rule: str
     # Full sentence, and the line or command that settles it.
     detail: str

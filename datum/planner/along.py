@@ -41,7 +41,10 @@ def _told(orphan: Orphan, given: PlanInput, takers: Mapping[str, Action]) -> Orp
     if orphan.rule == TAKEN_OVER:
         detail = f"{taker.resource}, which the target declares, takes its place."
         return evolve(orphan, state=OrphanState.REMOVE, detail=detail)
-    detail = f"The {taker.operation} of {taker.resource}, which the target declares, takes it along."
+    detail = (
+        f"The {taker.operation} of {taker.resource}, which the target declares, takes it along. By its own rules it "
+        f"would be kept: {orphan.detail}"
+    )
     return evolve(orphan, state=OrphanState.REMOVE, rule=TAKEN_ALONG, detail=detail, release="")
 
 

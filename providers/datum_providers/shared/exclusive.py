@@ -184,7 +184,8 @@ class _Look:
         """Tell of a leftover that stays, and that no resource clears."""
         folder = _folder_of(path)
         is_left = folder in self._stays or folder == self.domain.path
-        if is_left and folder not in self._covered | self._leftovers and not self._is_beside_declared(path):
+        is_within = folder in self._covered or folder in self._leftovers
+        if is_left and not is_within and not self._is_beside_declared(path):
             self.kept[path] = "it is a leftover of a write, beside nothing that is declared: remove it by hand"
 
     def _is_beside_declared(self, leftover: str) -> bool:

@@ -335,10 +335,12 @@ def test_mount_point_is_written_in_place(tmp_path: Path, monkeypatch: pytest.Mon
             def broken(*_: object) -> None:
                 raise OSError(errno.EIO, "")
 
-            monkeypatch.setattr(inplace, "own_and_mode", broken)
-            with refused():
-                writer.write_file("/f", file_of(b"third"))
-            assert (tmp_path / "real").read_bytes() == b"new"
+            for step in ("own_and_mode", "keep_capabilities"):
+                with monkeypatch.context() as patch:
+                    patch.setattr(inplace, step, broken)
+                    with refused():
+                        writer.write_file("/f", file_of(b"third"))
+                assert (tmp_path / "real").read_bytes() == b"new"
         (tmp_path / "fifo").touch()
         os.mkfifo(tmp_path / "pipe")
         bind(tmp_path / "pipe", tmp_path / "fifo")

@@ -4,7 +4,7 @@ import pytest
 
 from datum.model.identity import ResourceId
 from datum.model.manifest import Hazard
-from datum.model.observation import Observation, Present
+from datum.model.observation import Absent, Observation, Present
 from datum.model.plan import HoldReason, Plan, VerdictKind
 from datum.planner.inputs import Unresolved
 from tests.unit.fakes import HIDDEN, IN_SYNC, OTHER, action_of, declare, declared_by, names, plan_of, revision, rid

@@ -92,7 +92,8 @@ def test_without_a_trail_there_are_none() -> None:
 def test_what_was_moved_is_no_orphan_where_it_holds_the_same_place() -> None:
     trail = declared_by(1, declare("folder:/old"), declare("folder:/gone"))
     assert found(trail, target=(declare("leaf:/old", moved="folder:/old"),)) == {"folder:/gone": [1]}
-    assert found(trail, target=(declare("leaf:/new", moved="folder:/old"),)) == {"folder:/gone": [1], "folder:/old": [1]}
+    elsewhere = declare("leaf:/new", moved="folder:/old")
+    assert found(trail, target=(elsewhere,)) == {"folder:/gone": [1], "folder:/old": [1]}
 
 
 def test_what_was_only_ever_absent_is_no_orphan() -> None:

@@ -217,6 +217,7 @@ def test_the_target_clears_what_an_older_revision_would_keep_and_says_so() -> No
     word = word_of(plan, "leaf:/d/e/f")
     assert (word.state, word.rule, word.release) == (OrphanState.REMOVE, "taken_along", "")
     assert "The update of folder:/d" in word.detail
+    assert "would be kept: Revision 000000000000 declared it with 'on_removal: keep'" in word.detail
     assert words(exclusive(at=OTHER)) == {"leaf:/d/e/f": (OrphanState.REMOVE, "taken_along")}
 
 
