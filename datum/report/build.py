@@ -39,8 +39,14 @@ def report_resources(plan: Plan, results: Sequence[ActionResult]) -> tuple[Resou
     """
     by_action = {result.action.resource: result for result in results}
     refused = refusing(plan, results)
+    waiting = {} if results else _waiting(plan)
     shown = [
-        _from_action(action, by_action.get(action.resource), is_judged=action.transaction in plan.checks)
+        _from_action(
+            action,
+            by_action.get(action.resource),
+            is_judged=action.transaction in plan.checks,
+            waits_for=waiting.get(action.resource),
+        )
         for action in plan.actions
     ]
     for origin, verdict in sorted(plan.verdicts.items()):
@@ -89,8 +95,29 @@ def left_over(plan: Plan, closing: Plan, results: Sequence[ActionResult]) -> tup
     return tuple(found)
 
 
-def _from_action(action: Action, result: ActionResult | None, *, is_judged: bool) -> ResourceReport:
-    outcome = result.outcome if result else (Outcome.HELD if action.hold else None)
+def _waiting(plan: Plan) -> Mapping[ResourceId, ResourceId]:
+    """Return the actions that a held one of the same plan will have skipped, each with that one.
+
+    They stay in the plan, whose id names them: releasing the hold must not make it another plan.
+    """
+    held = {action.resource: action for action in plan.actions if action.hold is not None}
+    sets = {action.transaction: origin for origin, action in held.items() if action.transaction in plan.checks}
+    found: dict[ResourceId, ResourceId] = {}
+    for action in plan.actions if held else ():
+        blockers = [found.get(origin, origin) for origin in action.requires if origin in held or origin in found]
+        if action.transaction in sets:
+            blockers.append(sets[action.transaction])
+        if action.hold is None and blockers:
+            found[action.resource] = min(blockers)
+    return found
+
+
+def _from_action(
+    action: Action, result: ActionResult | None, *, is_judged: bool, waits_for: ResourceId | None
+) -> ResourceReport:
+    planned = Outcome.HELD if action.hold else (Outcome.SKIPPED if waits_for else None)
+    outcome = result.outcome if result else planned
+    blocker = result.blocked_by if result else waits_for
     return ResourceReport(
         id=action.resource,
         outcome=outcome,
@@ -99,9 +126,9 @@ def _from_action(action: Action, result: ActionResult | None, *, is_judged: bool
         location=action.location,
         changes=tuple(report_change(change) for change in action.changes),
         hazards=tuple(sorted(str(hazard) for hazard in action.hazards)),
-        blocked_by=result.blocked_by if result else None,
+        blocked_by=blocker,
         hold=(result.hold if result else None) or action.hold,
-        detail=_detail(action, result, is_judged=is_judged),
+        detail=_detail(action, blocker, is_judged=is_judged),
         diagnostics=result.diagnostics if result else (),
         remarks=result.remarks if result else (),
         duration=result.duration if result else 0.0,
@@ -111,11 +138,11 @@ def _from_action(action: Action, result: ActionResult | None, *, is_judged: bool
     )
 
 
-def _detail(action: Action, result: ActionResult | None, *, is_judged: bool) -> str:
+def _detail(action: Action, blocker: ResourceId | None, *, is_judged: bool) -> str:
     if action.orphan_of:
         return f"no longer declared; last by {action.orphan_of.short}"
-    if is_judged and result and result.blocked_by and result.blocked_by not in action.requires:
-        return f"It is checked together with {result.blocked_by}, or with what requires that: all or nothing."
+    if is_judged and blocker and blocker not in action.requires:
+        return f"It is checked together with {blocker}, or with what requires that: all or nothing."
     return ""
 
 

@@ -52,8 +52,10 @@ def write_plan(paper: Paper, plan: Mapping[str, Any]) -> None:
     write_orphans(paper, plan["orphans"])
     _write_kept_in_sync(paper, plan)
     operations = count_operations(resources)
-    counts = plan["counts"].items()
-    rest = {_planned(name): count for name, count in counts if name in {"skipped", "failed", "unobservable"}}
+    counts = {name: plan["counts"].get(name, 0) for name in ("failed", "unobservable")}
+    # What waits for a held action is an action of the plan all the same, and no verdict.
+    counts["skipped"] = sum(resource["outcome"] == "skipped" for resource in resources)
+    rest = {_planned(name): count for name, count in sorted(counts.items()) if count}
     if not operations and not rest:
         paper.line(("Nothing to do", "green"), f": {in_sync} in sync.")
         return

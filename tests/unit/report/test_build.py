@@ -1,7 +1,9 @@
 """From plan and results to what a report tells."""
 
 import pytest
+from attrs import evolve
 
+from datum.model.check import Check
 from datum.model.json import JsonValue
 from datum.model.manifest import Hazard
 from datum.model.plan import Change, Hold, HoldReason, Label, Operation, Orphan, OrphanState, Step, Verdict, VerdictKind
@@ -105,6 +107,28 @@ def test_planned_actions_have_no_outcome() -> None:
     assert first.hazards == ("data_loss", "outage")
     assert first.location == at(1)
     assert (second.outcome, second.hold) == (Outcome.HELD, hold)
+
+
+def test_what_a_held_action_will_have_skipped_says_so_in_the_plan() -> None:
+    """However far it stands from the held one, and where it is a candidate of one set with it."""
+    hold = Hold(HoldReason.LIMIT, "Too much.", "allow it")
+    judge = Check(rid("check:n"), ("judge",), 1.0)
+    made = evolve(
+        plan(
+            action("file:/a", hold=hold),
+            action("file:/b", requires=frozenset({rid("file:/a")})),
+            action("file:/c", requires=frozenset({rid("file:/b")})),
+            action("file:/d", hold=hold, transaction="check/n"),
+            action("file:/e", transaction="check/n"),
+            action("file:/f"),
+        ),
+        checks={"check/n": (judge,)},
+    )
+    told = {str(one.id): (one.outcome, one.blocked_by, one.detail) for one in report_resources(made, ())}
+    assert told["file:/b"][:2] == told["file:/c"][:2] == (Outcome.SKIPPED, rid("file:/a"))
+    assert told["file:/e"][:2] == (Outcome.SKIPPED, rid("file:/d"))
+    assert "all or nothing" in told["file:/e"][2]
+    assert told["file:/f"][:2] == (None, None)
 
 
 def test_results_stand_at_their_actions() -> None:
