@@ -6,48 +6,27 @@ from pathlib import Path
 import pytest
 
 from datum.host.local import LocalHost
-from datum.model.content import Content
-from datum.model.observation import Observation, Present, Unobservable
+from datum.model.observation import Observation
 from datum.model.plan import Operation, Step
 from datum_providers.link.desired import DesiredLink
 from datum_providers.link.provider import LinkProvider
 from datum_providers.shared.accounts import Owners
+from tests.providers import on_disk
 
 PROVIDER = LinkProvider()
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    (tmp_path / "etc").mkdir(mode=0o755)
-    (tmp_path / "etc/passwd").write_text("root:x:0:0::/:/bin/sh\n", encoding="utf-8")
-    (tmp_path / "etc/group").write_text("root:x:0:\n", encoding="utf-8")
-    (tmp_path / "srv").mkdir(mode=0o755)
-    return tmp_path
+    return on_disk.make_root(tmp_path)
 
 
 def see(host: LocalHost, desired: DesiredLink) -> Observation:
-    return PROVIDER.observe(host.reader(), {desired.path: desired})[desired.path]
-
-
-def no_content(content: Content) -> None:
-    raise AssertionError(content)
+    return on_disk.see(PROVIDER, host, desired.path, desired)
 
 
 def converge(root: Path, desired: DesiredLink) -> Step:
-    """Do what is to be done, and see that nothing is left."""
-    host = LocalHost(str(root), open_content=no_content)  # type: ignore[arg-type]  # never answers
-    try:
-        before = see(host, desired)
-        assert not isinstance(before, Unobservable), before
-        step = PROVIDER.plan(desired, before)
-        assert step is not None
-        PROVIDER.apply(host.writer(), desired, step)
-        after = see(host, desired)
-        assert isinstance(after, Present)
-        assert PROVIDER.plan(desired, after) is None
-    finally:
-        host.close()
-    return step
+    return on_disk.converge(PROVIDER, root, desired.path, desired)
 
 
 def names_below(folder: Path) -> list[str]:
