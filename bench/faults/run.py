@@ -30,7 +30,7 @@ TABLE = HERE / "RESULTS.md"
 def main() -> int:
     """Run all strikes; 1 when one of them found something."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scenarios", nargs="*", choices=[*SCENARIOS, []], metavar="SCENARIO", default=list(SCENARIOS))
+    parser.add_argument("scenarios", nargs="*", type=known, metavar="SCENARIO", default=list(SCENARIOS))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--kills", action="store_true", help="only SIGKILL")
     parser.add_argument("--every", action="store_true", help="every error at every point")
@@ -45,6 +45,16 @@ def main() -> int:
     RAW.write_text(as_text(whole))
     TABLE.write_text(as_table(whole))
     return 1 if any(entry["wrong"] for result in results for entry in result["strikes"]) else 0
+
+
+def known(name: str) -> str:
+    """Return the name of a scenario as it is; anything else is an error of the command line.
+
+    argparse checks a list that is the default of positional arguments against `choices` as one value.
+    """
+    if name not in SCENARIOS:
+        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(SCENARIOS)}")
+    return name
 
 
 def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
