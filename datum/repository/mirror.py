@@ -142,7 +142,7 @@ class Mirror:
 
     def _fetch(self, download: Download) -> None:
         self.discard()
-        if not self.is_sound(Revision(commit) for commit in store.kept_commits(self._mirror)):
+        if not self.is_sound(map(Revision, self._kept())):
             self.reset()
         try:
             self._download(download)
@@ -206,12 +206,16 @@ class Mirror:
         if not store.is_store(self._mirror):
             return
         wanted = {revision.commit for revision in revisions}
-        kept = store.kept_commits(self._mirror)
+        kept = self._kept()
         # git refuses to repack a store with a ref to what is not there.
         present = wanted & kept | {commit for commit in wanted - kept if self.has(Revision(commit))}
         with _state_errors(self._mirror):
             store.keep_commits(self._mirror, present)
             store.release_commits(self._mirror, kept - present)
+
+    def _kept(self) -> frozenset[str]:
+        with _state_errors(self._mirror):
+            return store.kept_commits(self._mirror)
 
     def reset(self) -> None:
         """Build on nothing of the mirror: the next fetch gets everything, and its promotion replaces the mirror.

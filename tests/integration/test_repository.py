@@ -1,5 +1,6 @@
 """The mirror against real remotes, through the real git program."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -599,4 +600,19 @@ def test_a_state_directory_that_cannot_be_written_is_a_state_error(fleet: Fleet)
     fleet.state.write_text("a file in its place")
     with pytest.raises(StateError, match="state") as caught:
         fleet.fetch(revision)
+    assert code_of(caught) == "state-not-writable"
+
+
+def test_refs_of_the_mirror_that_cannot_be_listed_are_a_state_error(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revision = fleet.take()
+
+    def refuse(folder: Path) -> Iterator[Path]:
+        raise OSError(errno.EIO, "Input/output error", str(folder))
+
+    with Mirror.open(fleet.state, run_program) as mirror:
+        monkeypatch.setattr(Path, "iterdir", refuse)
+        with pytest.raises(StateError, match=r"refs.*Input/output error") as caught:
+            mirror.keep([revision])
     assert code_of(caught) == "state-not-writable"
