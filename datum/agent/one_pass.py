@@ -12,7 +12,7 @@ from attrs import evolve, field, frozen
 from datum.agent.desired import Resolver, Wanted
 from datum.agent.memory import Memory, unresolved_words
 from datum.agent.planning import Basis, Planned, Turn, plan_now
-from datum.agent.ports import Ports
+from datum.agent.ports import COMMITTING, Ports
 from datum.agent.settings import Settings
 from datum.agent.source import Consulted, Source, tolerated
 from datum.agent.story import PointerStore, Story, has_breach, settle_input, tell
@@ -29,10 +29,10 @@ from datum.host.deadline import Deadline
 from datum.model.manifest import Enforcement, LimitClass
 from datum.model.observation import Machine
 from datum.model.outcome import PassEnd
-from datum.model.plan import Plan
+from datum.model.plan import Operation, Plan
 from datum.model.pointer import TrailEntry
 from datum.model.report import PassReport, SourceReport
-from datum.model.result import Outcome
+from datum.model.result import ActionResult, Outcome
 from datum.model.revision import Revision, SourceStatus
 from datum.model.source import SourceTree
 from datum.observer.observe import Look
@@ -325,6 +325,7 @@ class OnePass:
             monotonic=ports.monotonic,
             is_stopping=lambda: ports.signal() is not None,
             progress=lambda number, action: ports.progress("reconciler", number, total, action),
+            together=lambda number, count, action: ports.progress(f"{COMMITTING} {count}", number, total, action),
         )
         with self._stage("reconciler"):
             story.results = reconcile(planned.plan, means)
@@ -349,7 +350,7 @@ class OnePass:
             closing_empty=closing.is_empty,
             signal=signal,
             bug=has_breach(plan, story.results),
-            changes=any(result.outcome is Outcome.APPLIED for result in story.results),
+            changes=any(map(_has_changed, story.results)),
         )
         if signal is not None:
             return
@@ -366,6 +367,11 @@ class OnePass:
             yield
         finally:
             self._story.stages[name] = self._ports.monotonic() - begun
+
+
+def _has_changed(result: ActionResult) -> bool:
+    """Whether an action changed the host; what a mark is for is another action, which says so."""
+    return result.outcome is Outcome.APPLIED and result.action.operation is not Operation.MARK
 
 
 def _held_back(offered: Revision, choice: TargetChoice) -> Diagnostic:

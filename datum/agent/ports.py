@@ -4,12 +4,16 @@ import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from typing import Final
 
 from attrs import field, frozen
 
 from datum.model.plan import Action
 from datum.provider.contract import AnyProvider
 from datum.provider.host import ProgramRunner
+
+COMMITTING: Final = "committing"
+"""First word of the stage while many actions are done at once: that may take long, so it is shown from its start."""
 
 
 def agent_version() -> str:

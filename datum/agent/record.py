@@ -5,7 +5,7 @@ from git again, so that the same file and the same clone give the same bytes any
 given.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ from datum.model.observation import (
     Present,
     Scope,
     Unobservable,
+    UnsafeFolder,
 )
 from datum.model.pointer import Pointer, TrailEntry
 from datum.model.revision import Revision
@@ -36,7 +37,7 @@ from datum.model.source import SourceTree
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
 from datum.report.plan_json import plan_to_json
 
-FORMAT: Final = "datum.record/2"
+FORMAT: Final = "datum.record/3"
 
 _SHAPE: Final[Mapping[str, tuple[type, ...]]] = {
     "versions": (Mapping,),
@@ -231,11 +232,24 @@ def _observation(value: Observation) -> JsonObject:
                 "identity": value.identity,
                 "holds": list(value.holds),
                 "mounts": list(value.mounts),
+                "obstacles": list(value.obstacles),
+                **_unsafe(value.unsafe),
             }
         case Absent():
-            return {"absent": {name: _field(item) for name, item in value.fields.items()}}
+            fields = {name: _field(item) for name, item in value.fields.items()}
+            return {"absent": fields, **_unsafe(value.unsafe)}
         case Unobservable():
             return {"unobservable": _unobservable(value)}
+
+
+def _unsafe(folders: tuple[UnsafeFolder, ...]) -> JsonObject:
+    """Return what stands for them in a record: nothing where there are none, as almost everywhere."""
+    found: list[JsonValue] = [{"path": folder.path, "detail": folder.detail} for folder in folders]
+    return {"unsafe": found} if found else {}
+
+
+def _read_unsafe(value: Iterable[Mapping[str, Any]]) -> tuple[UnsafeFolder, ...]:
+    return tuple(UnsafeFolder(str(item["path"]), str(item["detail"])) for item in value)
 
 
 def _unobservable(value: Unobservable) -> JsonObject:
@@ -265,15 +279,17 @@ def _read_observation(value: Mapping[str, Any]) -> Observation:
             str(value["identity"]),
             holds=_texts(value["holds"]),
             mounts=_texts(value["mounts"]),
+            obstacles=_texts(value["obstacles"]),
+            unsafe=_read_unsafe(value.get("unsafe", ())),
         )
     if "absent" in value:
-        return Absent(_read_fields(value["absent"]))
+        return Absent(_read_fields(value["absent"]), _read_unsafe(value.get("unsafe", ())))
     return _read_unobservable(value["unobservable"])
 
 
 def _texts(value: JsonValue) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError("a list of paths is expected")
+        raise TypeError("a list of texts is expected")
     return tuple(map(str, value))
 
 

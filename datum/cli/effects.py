@@ -12,7 +12,7 @@ from typing import Final
 
 from attrs import evolve
 
-from datum.agent.ports import Ports, show_nothing
+from datum.agent.ports import COMMITTING, Ports, show_nothing
 from datum.cli.views.paper import clean
 from datum.host.program import run_program
 from datum.model.plan import Action
@@ -79,7 +79,7 @@ class Progress:
 
     def show(self, stage: str, number: int, total: int, action: Action | None) -> None:
         """Take what the pass does now."""
-        if time.monotonic() - self._begun < PATIENCE:
+        if time.monotonic() - self._begun < PATIENCE and not stage.startswith(COMMITTING):
             return
         text = f"{stage} {number}/{total} {action.operation} {action.resource}" if action else stage
         sys.stderr.write(f"\r\x1b[K{clean(text)[: shutil.get_terminal_size().columns - 1]}")

@@ -5,7 +5,7 @@ from typing import Any, Final, cast
 
 from datum.model.content import Content, Folder
 from datum.model.json import JsonValue, digest, sorted_json, thaw
-from datum.model.manifest import AttributeValue, EffectiveManifest, Late, Resource
+from datum.model.manifest import AttributeValue, EffectiveManifest, Late, LimitClass, Resource
 
 # What every resource has, left out where it says nothing.
 _COMMON: Final = (
@@ -36,9 +36,7 @@ def manifest_digest(manifest: EffectiveManifest) -> str:
                 "variables": manifest.variables,
                 "expect": {"values": manifest.expect.values, "warn": sorted(manifest.expect.warn)},
                 "limits": {
-                    "removals": limits.removals,
-                    "replaces": limits.replaces,
-                    "changed": limits.changed,
+                    **{counted.value: getattr(limits, counted.value) for counted in LimitClass},
                     "allowed": {counted.value: most for counted, most in limits.allowed.items()},
                     "allowed_from": limits.allowed_from.key if limits.allowed_from is not None else None,
                 },

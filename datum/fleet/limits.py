@@ -19,15 +19,12 @@ _COMMIT: Final = re.compile(r"(?:sha1:|sha256:)?([0-9a-f]{40}|[0-9a-f]{64})")
 _DIGITS: Final = re.compile(r"[0-9]{1,9}")
 _PERCENT: Final = re.compile(r"([0-9]{1,9})%")
 _MOST: Final = 100
-_LATER: Final = MappingProxyType(
-    dict.fromkeys(("restarts", "packages", "package_removals"), "limits of restarts and packages")
-)
 
 
 def read_limits(node: Node, checker: Checker, said: dict[str, Placed]) -> None:
     """Read `limits` of one file into `said`, by dotted name; what is wrong is noted and left out."""
     table = checker.table(node, "limits")
-    nodes = checker.keys(table, (*_CLASSES, "allow"), "limits", later=_LATER) if table else {}
+    nodes = checker.keys(table, (*_CLASSES, "allow"), "limits") if table else {}
     for name in _CLASSES:
         if name in nodes:
             found = nodes[name]
@@ -48,11 +45,9 @@ def limits_of(values: Mapping[str, object]) -> Limits:
     raised = dict(allowed) if isinstance(allowed, Mapping) else {}
     commit = str(raised.pop("from", ""))
     return Limits(
-        bound[LimitClass.REMOVALS],
-        bound[LimitClass.REPLACES],
-        bound[LimitClass.CHANGED],
-        MappingProxyType({LimitClass(name): most for name, most in sorted(raised.items())}),
-        Revision(commit, algorithm="sha1" if len(commit) == 40 else "sha256") if commit else None,  # noqa: PLR2004
+        **bound,
+        allowed=MappingProxyType({LimitClass(name): most for name, most in sorted(raised.items())}),
+        allowed_from=Revision(commit, algorithm="sha1" if len(commit) == 40 else "sha256") if commit else None,  # noqa: PLR2004
     )
 
 
@@ -84,7 +79,7 @@ def _read_allow(node: Node, checker: Checker, said: dict[str, Placed]) -> None:
     if table is None:
         return
     before = len(checker.findings.items)
-    nodes = checker.keys(table, (*_CLASSES, "from"), "limits.allow", later=_LATER)
+    nodes = checker.keys(table, (*_CLASSES, "from"), "limits.allow")
     if len(checker.findings.items) > before:
         return
     named = [name for name in _CLASSES if name in nodes]

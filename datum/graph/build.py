@@ -16,7 +16,9 @@ from datum.errors import FleetError
 from datum.graph.asking import ask, breach, check_answers, named
 from datum.graph.checks import guard_candidates
 from datum.graph.ordering import order_nodes
+from datum.graph.stages import stages_of
 from datum.graph.targets import Index, claim_targets
+from datum.graph.triggers import find_triggers
 from datum.model.graph import Dependency, DependencyKind, Node, ResourceGraph, Target
 from datum.model.identity import ResourceId
 from datum.model.manifest import EffectiveManifest, Resource
@@ -34,15 +36,17 @@ def build_graph(manifest: EffectiveManifest, providers: Mapping[str, AnyProvider
     diagnostics: list[Diagnostic] = []
     nodes = _parse(manifest.resources, providers, diagnostics)
     claims = claim_targets(nodes)
-    index = Index(claims)
+    index = Index(claims, nodes)
     _relate(nodes, providers, index)
     known = frozenset(resource.id for resource in manifest.resources)
     dependencies = _declared(nodes, known, diagnostics)
     dependencies += claims.edges
     dependencies += _implicit(nodes, providers, index)
+    triggering = find_triggers(nodes, providers, known)
+    dependencies += triggering.edges
     guarding = guard_candidates(nodes, providers, dependencies, known)
-    ordering = order_nodes(nodes, [*dependencies, *guarding.edges], guarding.guarded)
-    diagnostics += [*claims.diagnostics, *guarding.diagnostics, *ordering.diagnostics]
+    ordering = order_nodes(nodes, [*dependencies, *guarding.edges], guarding.guarded, stages_of(nodes, providers))
+    diagnostics += [*claims.diagnostics, *triggering.diagnostics, *guarding.diagnostics, *ordering.diagnostics]
     if diagnostics:
         raise FleetError(*sorted_unique(diagnostics))
     requires: dict[ResourceId, list[ResourceId]] = {}
@@ -62,6 +66,7 @@ def build_graph(manifest: EffectiveManifest, providers: Mapping[str, AnyProvider
         exclusive=claims.exclusive,
         guarded=guarding.guarded,
         checks=guarding.checks,
+        triggers=triggering.triggers,
     )
 
 

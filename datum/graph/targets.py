@@ -39,9 +39,10 @@ class Claims:
 class Index:
     """`TargetIndex` over the claimed targets."""
 
-    def __init__(self, claims: Claims) -> None:
+    def __init__(self, claims: Claims, nodes: Mapping[ResourceId, Node]) -> None:
         """Index the paths; sorting them waits until somebody asks what lies below one."""
         self._holders = claims.holders
+        self._nodes = nodes
         self._exclusive = claims.exclusive
         self._absent = claims.absent
         self._paths = {target.key: holder for target, holder in claims.holders.items() if target.kind == "path"}
@@ -68,6 +69,18 @@ class Index:
     def is_exclusive(self, path: str) -> bool:
         """Whether this very path is declared as an exclusive directory."""
         return path in self._exclusive
+
+    def keys(self, kind: str) -> tuple[str, ...]:
+        """Return the keys of every target of one space that is declared and not absent, sorted."""
+        return self._keys.get(kind, ())
+
+    @cached_property
+    def _keys(self) -> Mapping[str, tuple[str, ...]]:
+        found: dict[str, set[str]] = {}
+        for node in self._nodes.values():
+            for target in () if node.resource.absent else node.targets:
+                found.setdefault(target.kind, set()).add(target.key)
+        return {kind: tuple(sorted(keys)) for kind, keys in found.items()}
 
     @cached_property
     def _sorted(self) -> Sequence[str]:

@@ -149,15 +149,7 @@ def run_prepared(
 
 def start(command: Command, prepare: Callable[[], None], *, is_root: bool = False) -> Child:
     """Fork, prepare and exec; whether that worked is told by `status`. Arguments and errors as `run_prepared`."""
-    environment = {
-        "PATH": PATH,
-        "LC_ALL": "C.UTF-8",
-        "HOME": "/root" if is_root or not os.geteuid() else "/",
-        **command.environment,
-    }
-    arguments = [os.fsencode(part) for part in command.argv]
-    if any(b"\0" in part for part in arguments):
-        raise ValueError("an argument holds a NUL byte")
+    environment = _environment(command, is_root=is_root)
     opened: list[int] = []
     try:
         for _pipe in ("status", "stdout", "stderr"):
@@ -178,6 +170,36 @@ def start(command: Command, prepare: Callable[[], None], *, is_root: bool = Fals
     if not command.stdin:
         child.close("stdin")
     return child
+
+
+def start_with_files(
+    command: Command, prepare: Callable[[], None], files: tuple[int, int, int], *, is_root: bool = False
+) -> Child:
+    """As `start`, with open files as stdin, stdout and stderr, which stay the caller's: nothing is exchanged."""
+    environment = _environment(command, is_root=is_root)
+    opened = os.pipe()
+    try:
+        pid = os.fork()
+        if pid == 0:
+            _become(command, prepare, environment, (*files, opened[1]))
+    except BaseException:
+        os.close(opened[0])
+        raise
+    finally:
+        os.close(opened[1])
+    return Child(pid, opened[0], -1, -1, -1)
+
+
+def _environment(command: Command, *, is_root: bool) -> dict[str, str]:
+    """Return the whole environment of a program.
+
+    Raises:
+        ValueError: an argument that no program can get.
+    """
+    if any(b"\0" in os.fsencode(part) for part in command.argv):
+        raise ValueError("an argument holds a NUL byte")
+    home = "/root" if is_root or not os.geteuid() else "/"
+    return {"PATH": PATH, "LC_ALL": "C.UTF-8", "HOME": home, **command.environment}
 
 
 def _become(

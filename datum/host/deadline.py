@@ -6,6 +6,8 @@ network and FUSE mounts are read in a child.
 """
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import ClassVar
 
@@ -59,6 +61,16 @@ class Deadline:
             cause=Cause.DEADLINE,
             failure=FailureCause.DEADLINE,
         )
+
+
+@contextmanager
+def no_deadline() -> Iterator[None]:
+    """Do what no deadline may interrupt; the time that is left of one is left after it, too."""
+    left, again = signal.setitimer(signal.ITIMER_REAL, 0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left, again)
 
 
 def _ring(_number: int, frame: FrameType | None) -> None:

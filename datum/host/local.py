@@ -84,8 +84,8 @@ class LocalHost:
         if self._slow is None:
             from datum.host.slow import SlowReader
 
-            path = self._root.path
+            path, shared = self._root.path, self._root.shared
             # The child closes every descriptor, so it opens the root itself.
-            self._slow = SlowReader(lambda: LocalReader(HostRoot.open(path), None), _SLOW_DEADLINE)
+            self._slow = SlowReader(lambda: LocalReader(HostRoot.open(path, shared=shared), None), _SLOW_DEADLINE)
         self._slow.mount_of = mounts.slow_mount
         return self._slow

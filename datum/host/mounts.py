@@ -13,6 +13,7 @@ from typing import Final, Self
 from attrs import frozen
 
 from datum.provider.host import HostError
+from datum.provider.manager import MountEntry
 from datum.provider.paths import is_below, parents
 
 MOUNTINFO: Final = "/proc/self/mountinfo"
@@ -168,6 +169,34 @@ def read_mountinfo() -> bytes:
             code="mounts-unreadable",
             hint="mount -t proc proc /proc",
         ) from error
+
+
+def mount_entries(data: bytes) -> tuple[MountEntry, ...]:
+    """Return every mount of the bytes of a mountinfo file (proc_pid_mountinfo(5)), hidden ones too.
+
+    They stand in the kernel's order: a mount after the one that it is mounted on, and those on one path in the order in
+    which they were mounted.
+    """
+    return tuple(_mount_entry(line) for line in data.splitlines() if line)
+
+
+def _mount_entry(line: bytes) -> MountEntry:
+    front, _, back = line.partition(b" - ")
+    _number, _parent, device, root, point, options = front.split(b" ")[:6]
+    kind, source, super_options = [*back.split(b" "), b"", b""][:3]
+    return MountEntry(
+        _text(point),
+        _text(kind),
+        _text(source),
+        options=_options(options),
+        super_options=_options(super_options),
+        root=_text(root),
+        device=device.decode(),
+    )
+
+
+def _options(field: bytes) -> frozenset[str]:
+    return frozenset(_text(option) for option in field.split(b",") if option)
 
 
 def _entry(line: bytes) -> _Entry:

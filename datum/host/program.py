@@ -45,6 +45,20 @@ def run_program(
         HostError: root or directory cannot be entered; this process may not act as that user; it could not be started,
             ran too long, or ended with an exit code that is no success.
     """
+    return judge(command, account, lambda complete: _run(complete, root, account, read_only=read_only))
+
+
+def judge(command: Command, account: Account | None, run: Callable[[Command], Ended]) -> CommandOutcome:
+    """Have a program run, and return what it answered.
+
+    Args:
+        command: what to run.
+        account: see `run_program`.
+        run: runs the command, complete with that user's environment. What it says is late was killed.
+
+    Raises:
+        HostError: see `run_program`.
+    """
     line = quoted(command.argv)
     _log.debug("run %s", line)
     if account is not None:
@@ -53,7 +67,7 @@ def run_program(
         command = evolve(command, environment={**identity, **command.environment})
     who = f" as {account.name}" if account is not None else ""
     try:
-        ended = _run(command, root, account, read_only=read_only)
+        ended = run(command)
     except (OSError, ValueError) as error:
         raise not_started(command, error) from error
     if ended.is_late:
@@ -76,10 +90,7 @@ def run_program(
 
 
 def _run(command: Command, root: str, account: Account | None, *, read_only: bool) -> Ended:
-    def after(prepare: Callable[[], None]) -> Callable[[], None]:
-        return prepare if account is None else partial(_prepare_and_become, prepare, account)
-
-    enter = after(partial(os.chdir, command.directory))
+    enter = becoming(account, partial(os.chdir, command.directory))
     if root == "/" and not read_only:
         return run_prepared(command, enter)
     # ctypes costs milliseconds that a plain program need not pay
@@ -87,14 +98,19 @@ def _run(command: Command, root: str, account: Account | None, *, read_only: boo
 
     if read_only:
         try:
-            prepare = after(partial(namespaces.only_read, root, command.directory))
+            prepare = becoming(account, partial(namespaces.only_read, root, command.directory))
             return run_prepared(command, prepare, is_root=root != "/", kill_rest=True)
         except PreparationError as error:
             _log.debug("%s runs without read-only namespaces: %s", command.argv[0], error.reason)
     if root == "/":
         return run_prepared(command, enter, kill_rest=True)
-    prepare = after(partial(namespaces.change_root, root, command.directory))
+    prepare = becoming(account, partial(namespaces.change_root, root, command.directory))
     return run_prepared(command, prepare, is_root=True, kill_rest=read_only)
+
+
+def becoming(account: Account | None, prepare: Callable[[], None]) -> Callable[[], None]:
+    """Return what prepares a child, and drops all rights but those of an account if there is one."""
+    return prepare if account is None else partial(_prepare_and_become, prepare, account)
 
 
 def _prepare_and_become(prepare: Callable[[], None], account: Account) -> None:

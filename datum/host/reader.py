@@ -17,10 +17,11 @@ from datum.host.mounts import MountTable
 from datum.host.names import Account, NameTable
 from datum.host.residue import is_residue_name, names_in, residue_names
 from datum.host.root import HostRoot
-from datum.host.walk import Folder, bad_path
+from datum.host.running import RunningReader
+from datum.host.walk import Folder, bad_path, exposures_of
 from datum.model.observation import Machine
 from datum.model.result import FailureCause
-from datum.provider.host import Below, Command, CommandOutcome, FileFacts, HostError, Missing
+from datum.provider.host import Below, Command, CommandOutcome, Exposure, FileFacts, HostError, Missing
 
 if TYPE_CHECKING:
     from datum.host.dpkg import PackageIndex
@@ -39,9 +40,11 @@ class _Known:
     names: NameTable | None = None
     packages: "PackageIndex | None" = None
     without: dict[str, frozenset[str]] = field(factory=dict)
+    # By path of a directory.
+    exposures: dict[str, tuple[Exposure, ...]] = field(factory=dict)
 
 
-class LocalReader:
+class LocalReader(RunningReader):
     """`HostReader` of one root."""
 
     def __init__(self, root: HostRoot, slow: "Callable[[MountTable], FileReader] | None") -> None:
@@ -81,12 +84,13 @@ class LocalReader:
         above, name = _split(path)
         folder = self._walker.folder(above)
         if isinstance(folder, str):
-            return Missing(folder)
+            return Missing(folder, exposures=self._exposures(folder))
+        exposures = self._exposures(folder) if path != "/" else ()
         try:
             try:
                 look = look_at(folder.fd, name, blob)
             except FileNotFoundError:
-                return Missing(path, has_residue=bool(residue_names(folder, name, self._makers())))
+                return Missing(path, bool(residue_names(folder, name, self._makers())), exposures)
             status = look.status
             residue = path != "/" and residue_names(folder, name, self._makers(status.st_uid))
         except (OSError, UnsteadyFileError) as error:
@@ -107,6 +111,7 @@ class LocalReader:
             without=mounts.without(where) if is_mount_point else self._without(folder, mounts),
             link=look.link,
             modified=status.st_mtime_ns,
+            exposures=exposures,
         )
 
     def read_file(self, path: str, *, limit: int) -> bytes:
@@ -136,20 +141,20 @@ class LocalReader:
         except OSError as error:
             raise self._cannot_look(path, folder, error) from error
 
-    def list_directory(self, path: str) -> tuple[str, ...]:
-        """Return the names in a directory, sorted, without those of leftovers of killed writes.
+    def list_directory(self, path: str, *, leftovers: bool = False) -> tuple[str, ...]:
+        """Return the names in a directory, sorted: without those of leftovers of killed writes, or only those.
 
         Raises:
             HostError: it is missing, no directory, or cannot be read.
         """
         slow = self._slow_reader(path, self._mounts())
         if slow is not None:
-            return slow.list_directory(path)
+            return slow.list_directory(path, leftovers=leftovers)
         folder = self._walker.folder(path)
         if isinstance(folder, str):
             raise _missing(path)
         try:
-            return tuple(sorted(name for name in names_in(folder.fd) if not is_residue_name(name)))
+            return tuple(sorted(name for name in names_in(folder.fd) if is_residue_name(name) is leftovers))
         except OSError as error:
             raise self._cannot_look(path, folder, error) from error
 
@@ -240,6 +245,7 @@ class LocalReader:
             return known
         if known.changes[1] == changes[1]:
             known.changes, known.names = changes, None
+            known.exposures.clear()
             return known
         self._known = _Known(changes)
         return self._known
@@ -278,6 +284,28 @@ class LocalReader:
         if folder.path not in known:
             known[folder.path] = mounts.without(folder.path)
         return known[folder.path]
+
+    def _exposures(self, folder: Folder | str) -> tuple[Exposure, ...]:
+        """Return what keeps anything from being written in a directory, or at the component that is missing."""
+        if isinstance(folder, str):
+            folder = self._walker.folder(folder.rpartition("/")[0])
+        if isinstance(folder, str) or not folder.doubtful:
+            return ()
+        known = self._known.exposures
+        if folder.path not in known:
+            # groups are read below folders of this root, which may ask for the same
+            known[folder.path] = ()
+            found = (exposures_of(*doubt, self.caller[0], self._shared_gid) for doubt in folder.doubtful)
+            known[folder.path] = tuple(exposure for some in found for exposure in some)
+        return known[folder.path]
+
+    def _shared_gid(self, path: str) -> int | None:
+        """Return the gid for which a resource declares a directory writable; None if none does, or it has no gid."""
+        group = self._root.shared.get(path)
+        if group is None:
+            return None
+        # digits are a number, also where a group has them as its name
+        return int(group) if group.isascii() and group.isdecimal() else self.group_id(group)
 
     def _makers(self, *more: int) -> frozenset[int]:
         """Return the uids that leave leftovers of ours."""

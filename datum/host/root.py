@@ -73,13 +73,21 @@ class HostRoot:
         self.changes = (files + 1, programs + by_program)
         self.walker.forget()
 
-    def run(self, command: Command, account: "Callable[[str], Account]", *, read_only: bool) -> CommandOutcome:
+    def run(
+        self,
+        command: Command,
+        account: "Callable[[str], Account]",
+        *,
+        read_only: bool,
+        late: Callable[[], None] | None = None,
+    ) -> CommandOutcome:
         """Run a program in this root.
 
         Args:
             command: what to run.
             account: returns the account of a name or digits.
-            read_only: see `run_program`.
+            read_only: see `run_program`; such a program has no scope.
+            late: see `run_scoped`.
 
         Raises:
             HostError: see `run_program`; or no programs are run here.
@@ -94,7 +102,11 @@ class HostRoot:
         from datum.host.program import run_program
 
         user = account(command.user) if command.user else None
-        return run_program(command, root=self.path, read_only=read_only, account=user)
+        if not command.scope or read_only:
+            return run_program(command, root=self.path, read_only=read_only, account=user)
+        from datum.host.scope import run_scoped
+
+        return run_scoped(command, root=self.path, account=user, late=late)
 
     def open_content(self, content: Content) -> BinaryIO:
         """Return a stream over bytes.

@@ -38,7 +38,7 @@ class FileReader(Protocol):
         """Return at most `limit` bytes of a regular file."""
         ...
 
-    def list_directory(self, path: str) -> tuple[str, ...]:
+    def list_directory(self, path: str, *, leftovers: bool = False) -> tuple[str, ...]:
         """Return the names in a directory, sorted."""
         ...
 
@@ -91,13 +91,13 @@ class SlowReader:
         answer: bytes = self._ask("read_file", path, limit=limit)
         return answer
 
-    def list_directory(self, path: str) -> tuple[str, ...]:
+    def list_directory(self, path: str, *, leftovers: bool = False) -> tuple[str, ...]:
         """Return the names in a directory, sorted.
 
         Raises:
             HostError: as the reader says it, or cause `deadline`; always discounted.
         """
-        answer: tuple[str, ...] = self._ask("list_directory", path)
+        answer: tuple[str, ...] = self._ask("list_directory", path, leftovers=leftovers)
         return answer
 
     def below(self, path: str, *, limit: int) -> Below:

@@ -19,6 +19,7 @@ from datum.host.checked import WrittenSet
 from datum.host.leftovers import survey_beside
 from datum.host.mounts import MountTable
 from datum.host.place import Place
+from datum.host.reader import LocalReader
 from datum.host.root import HostRoot
 from datum.host.staging_changes import AttributesChange, Change, Removal, ResidueRemoval
 from datum.host.staging_checks import Judge
@@ -28,6 +29,7 @@ from datum.host.trees import check_taken
 from datum.host.writer import LocalWriter
 from datum.model.check import Check
 from datum.provider.host import Command, CommandOutcome, DirectoryWrite, FileKind, FileWrite, HostError, LinkWrite
+from datum.provider.manager import ManagerWriter
 
 if TYPE_CHECKING:
     from datum.host.slow import FileReader
@@ -192,15 +194,39 @@ class StagingWriter(LocalWriter):
             hint="take the resource out of what the check guards",
         )
 
-    def judge(self, checks: Sequence[Check]) -> None:
+    def manager(self) -> ManagerWriter | None:
+        """Return a manager that can be asked and refuses to do anything; None where there is none."""
+        from datum.host.refusing import RefusingManager
+
+        asked = LocalReader.manager(self)
+        return None if asked is None else RefusingManager(asked)
+
+    def set_kernel_value(self, path: str, value: bytes) -> None:  # noqa: ARG002 - refused, whatever it is
+        """Refuse: what the kernel makes of it cannot be shown before it is done.
+
+        Raises:
+            HostError: `cannot-be-staged`.
+        """
+        raise cannot_be_staged(
+            f"'{path}' cannot be set for a candidate of a check: what it does cannot be shown beforehand.",
+            hint="take the resource out of what the check guards",
+        )
+
+    def judge(self, checks: Sequence[Check], *, writes: bool = True) -> None:
         """Show all that is staged to the programs of its files, then to every check, each by itself.
 
         Where it cannot be shown, it is written, keeping what stood there, and judged then; the remark
-        `checked_after_writing` says why. If a program refuses it is put back.
+        `checked_after_writing` says why. If a program refuses it is put back. With nothing staged the host is judged
+        as it is.
+
+        Args:
+            checks: the programs, beside those of the files.
+            writes: whether what cannot be shown may be written.
 
         Raises:
             HostError: `check-failed` or `check-not-run`, with the resource of the check as `check` (None for
-                `validate`): the host is as it was. `not-restored`: it could not be put back.
+                `validate`): the host is as it was. `cannot-be-shown`: it would have to be written, and must not be.
+                `not-restored`: it could not be put back.
         """
         judges = [*self._judges, *(Judge.of_check(check) for check in checks)]
         if not judges:
@@ -208,12 +234,15 @@ class StagingWriter(LocalWriter):
         shown = [view for change in self.set.ordered if (view := change.shown())]
         for judge in judges:
             reason = judge.judge(self._root.path, shown)
+            if reason and not writes and self.set.ordered:
+                raise HostError(f"It cannot be shown to a check: {reason}.", code="cannot-be-shown")
             if reason:
                 self._judge_written(judges, reason)
                 return
 
     def _judge_written(self, judges: Sequence[Judge], reason: str) -> None:
-        self.remark(f"checked_after_writing: {reason}")
+        if self.set.ordered:
+            self.remark(f"checked_after_writing: {reason}")
 
         def run_all() -> None:
             for judge in judges:

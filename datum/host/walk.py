@@ -15,7 +15,7 @@ from attrs import field, frozen
 
 from datum.host.failures import host_error, unsafe_path
 from datum.model.observation import Cause
-from datum.provider.host import HostError
+from datum.provider.host import Exposure, HostError
 from datum.provider.paths import normal_path
 
 _FOLDER: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -30,6 +30,7 @@ _KNOWN_LINKS: Final = (
         for name in ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
     ),
 )
+_BELOW_KNOWN_LINKS: Final = tuple(f"{link}/" for link, _, _ in _KNOWN_LINKS)
 
 
 @frozen
@@ -43,6 +44,8 @@ class Folder:
     status: os.stat_result
     # Anyone but root and the caller can write in it, or in one above it.
     is_exposed: bool
+    # Path and status of every directory on the way, itself included, that `exposures_of` may have a word on.
+    doubtful: tuple[tuple[str, os.stat_result], ...] = ()
 
     @property
     def is_sticky(self) -> bool:
@@ -96,26 +99,9 @@ class Trail:
             HostError: `unsafe-path`, naming the component.
         """
         for folder in self.folders:
-            status = folder.status
-            if status.st_uid not in {0, caller} and (status.st_uid != owner or folder.path == "/"):
-                raise unsafe_path(
-                    f"'{folder.path}', on the way to '{self.path}', belongs to uid {status.st_uid}, which is neither "
-                    f"root, nor who runs this, nor the owner (uid {owner}) of what would be written.",
-                    hint=f"`chown` it, or declare its owner as the owner of '{self.path}'",
-                )
-            if folder.is_sticky:
-                continue
-            if status.st_mode & stat.S_IWOTH:
-                raise unsafe_path(
-                    f"'{folder.path}', on the way to '{self.path}', is writable by everybody.",
-                    hint=f"`chmod o-w {folder.path}`",
-                )
-            if status.st_mode & stat.S_IWGRP and shared(folder.path) != status.st_gid:
-                raise unsafe_path(
-                    f"'{folder.path}', on the way to '{self.path}', is writable by its group (gid {status.st_gid}), "
-                    "and no resource declares that directory with this group.",
-                    hint=f"`chmod g-w {folder.path}`, or declare the directory with its group",
-                )
+            for found in exposures_of(folder.path, folder.status, caller, shared):
+                if found.owner is None or found.owner != owner:
+                    raise unsafe_path(found.sentence(self.path), hint=found.hint)
 
 
 def _none_open() -> "collections.OrderedDict[str, Folder]":
@@ -145,7 +131,8 @@ class Walker:
             status = os.fstat(fd)
         except OSError as error:
             raise host_error(error, "open the root directory", root) from error
-        return cls(Folder(fd, "/", status, is_exposed=_lets_others_write(status, caller)), caller)
+        is_exposed = _lets_others_write(status, caller)
+        return cls(Folder(fd, "/", status, is_exposed, _doubt("/", status, caller)), caller)
 
     def close(self) -> None:
         """Close every folder."""
@@ -161,8 +148,9 @@ class Walker:
 
     def normal(self, path: str) -> str:
         """Return the path with a well-known link on its way replaced; the last component never is."""
-        for link, texts, target in _KNOWN_LINKS:
-            if path.startswith(link) and path[len(link) : len(link) + 1] == "/":
+        # All paths are asked about, several times each, and nearly none lies below one.
+        for link, texts, target in _KNOWN_LINKS if path.startswith(_BELOW_KNOWN_LINKS) else ():
+            if path.startswith(f"{link}/"):
                 if link not in self._links:
                     self._links[link] = target if self._is_known_link(link, texts) else link
                 return self._links[link] + path[len(link) :]
@@ -255,7 +243,8 @@ class Walker:
         except OSError as error:
             raise host_error(error, "enter", path, discounted=parent.is_exposed) from error
         status = os.fstat(fd)
-        return Folder(fd, path, status, is_exposed=parent.is_exposed or _lets_others_write(status, self._caller))
+        is_exposed = parent.is_exposed or _lets_others_write(status, self._caller)
+        return Folder(fd, path, status, is_exposed, (*parent.doubtful, *_doubt(path, status, self._caller)))
 
     def _is_known_link(self, link: str, texts: frozenset[str]) -> bool:
         """Whether exactly the well-known link stands there, made by root (or by the caller, whose root it is)."""
@@ -287,6 +276,50 @@ def _lets_others_write(status: os.stat_result, caller: int) -> bool:
     """Whether anyone but root and the caller can make names in a directory."""
     others = stat.S_IWOTH | (stat.S_IWGRP if status.st_gid else 0)
     return status.st_uid not in {0, caller} or bool(status.st_mode & others)
+
+
+def _doubt(path: str, status: os.stat_result, caller: int) -> tuple[tuple[str, os.stat_result], ...]:
+    """Return a directory if `exposures_of` may have a word on it, which almost none gives a reason for."""
+    is_sure = status.st_uid in {0, caller} and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return () if is_sure else ((path, status),)
+
+
+def exposures_of(
+    folder: str, status: os.stat_result, caller: int, shared: Callable[[str], int | None]
+) -> tuple[Exposure, ...]:
+    """Return why somebody else could turn what is written below a directory elsewhere.
+
+    Args:
+        folder: its path.
+        status: its own.
+        caller: uid of this process.
+        shared: see `Trail.check`.
+    """
+    found = []
+    if status.st_uid not in {0, caller}:
+        found.append(
+            Exposure(
+                folder,
+                f"belongs to uid {status.st_uid}, which is neither root, nor who runs this, nor the owner of what "
+                "would be written",
+                "`chown` it, or declare its owner as the owner of what is to stand below it",
+                None if folder == "/" else status.st_uid,
+            )
+        )
+    if status.st_mode & stat.S_ISVTX:
+        return tuple(found)
+    if status.st_mode & stat.S_IWOTH:
+        found.append(Exposure(folder, "is writable by everybody", f"`chmod o-w {folder}`"))
+    elif status.st_mode & stat.S_IWGRP and shared(folder) != status.st_gid:
+        found.append(
+            Exposure(
+                folder,
+                f"is writable by its group (gid {status.st_gid}), and no resource declares that directory with this "
+                "group",
+                f"`chmod g-w {folder}`, or declare the directory with its group",
+            )
+        )
+    return tuple(found)
 
 
 def _as_asked(path: str, normal: str, missing: str) -> str:

@@ -18,6 +18,7 @@ from datum.host.atomic import (
     wanted_attributes,
 )
 from datum.host.attributes import change_attributes
+from datum.host.booted import is_booted
 from datum.host.candidates import Candidate
 from datum.host.identity import Actor, acting_as
 from datum.host.leftovers import check_leftover, remove_leftover
@@ -30,6 +31,7 @@ from datum.host.walk import Trail
 from datum.model.check import Check
 from datum.model.content import Content
 from datum.provider.host import Command, CommandOutcome, DirectoryWrite, FileKind, FileWrite, HostError, LinkWrite
+from datum.provider.manager import ManagerWriter
 
 if TYPE_CHECKING:
     from datum.host.slow import FileReader
@@ -183,13 +185,43 @@ class LocalWriter(LocalReader):
     def run(self, command: Command) -> CommandOutcome:
         """Run a program that may change anything.
 
+        One with a `scope` is waited for longer than its `timeout`; the remark `ran_past_timeout` says so.
+
         Raises:
             HostError: see `run_program`; `programs-not-run`.
         """
+
+        def late() -> None:
+            self.remark(f"ran_past_timeout: {command.argv[0]}")
+
         try:
-            return self._root.run(command, self._account, read_only=False)
+            return self._root.run(command, self._account, read_only=False, late=late)
         finally:
             self._root.note_change(by_program=True)
+
+    def manager(self) -> ManagerWriter | None:
+        """Return the service manager of the running system; None where systemd is not process 1, or below another root.
+
+        It is not asked yet: each of its methods tells where it does not answer.
+        """
+        if not self.is_running_system or not is_booted():
+            return None
+        # jeepney costs milliseconds that a pass without services need not pay
+        from datum.host.manager_jobs import LocalManagerWriter
+
+        return LocalManagerWriter()
+
+    def set_kernel_value(self, path: str, value: bytes) -> None:
+        """Set a key of the running kernel, in one write.
+
+        Raises:
+            HostError: see `write_kernel_value`; or this is another root.
+        """
+        from datum.host.kernel import no_kernel, write_kernel_value
+
+        if not self.is_running_system:
+            raise no_kernel(path)
+        write_kernel_value(path, value)
 
     def open_content(self, content: Content) -> BinaryIO:
         """Return a stream over the bytes that a `Content` names.
@@ -257,14 +289,6 @@ class LocalWriter(LocalReader):
 
     def _or_caller(self, uid: int | None) -> int:
         return self.caller[0] if uid is None else uid
-
-    def _shared_gid(self, path: str) -> int | None:
-        """Return the gid for which a resource declares a directory writable; None if none does, or it has no gid."""
-        group = self._root.shared.get(path)
-        if group is None:
-            return None
-        # digits are a number, also where a group has them as its name
-        return int(group) if group.isascii() and group.isdecimal() else self.group_id(group)
 
     def _put(self, place: Place, candidate: Candidate, takes: tuple[str, ...] | None) -> None:
         try:

@@ -2,7 +2,7 @@
 
 import enum
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from attrs import field, frozen
 
@@ -11,9 +11,22 @@ from datum.model.check import Check
 from datum.model.identity import ResourceId
 from datum.model.manifest import Resource
 
+if TYPE_CHECKING:
+    from datum.model.plan import Operation
+
 MADE_PATH: Final = "made_path"
 """Space of paths that a resource brings about and does not hold, as a command does: whoever wants to may declare them,
 and no exclusive directory clears them away, nor what lies below them."""
+
+SAFE_FOLDER: Final = "safe_folder"
+"""Space of directories that a step leaves so that nobody else can turn what is written below them elsewhere."""
+
+
+NOTHING: Final = "nothing"
+"""Space of what nothing can provide: a step that needs it is impossible."""
+
+ANY_KEY: Final = "*"
+"""Key of an effect that may be any of its space."""
 
 
 class DependencyKind(enum.StrEnum):
@@ -89,7 +102,7 @@ class ResourceGraph:
     nodes: Mapping[ResourceId, Node]
     # Every edge that holds, sorted.
     dependencies: tuple[Dependency, ...]
-    # All ids; respects every edge, ties broken by id.
+    # All ids; respects every edge, ties broken by stage and id.
     order: tuple[ResourceId, ...]
     # Soft edges that gave way to declared ones.
     dropped: tuple[Dependency, ...] = ()
@@ -104,6 +117,8 @@ class ResourceGraph:
     guarded: Mapping[ResourceId, str] = field(factory=dict, repr=False)
     # The checks of each of these transactions, sorted by resource.
     checks: Mapping[str, tuple[Check, ...]] = field(factory=dict, repr=False)
+    # Everything wanted that can be restarted or reloaded, and the resources after whose change each owes which of both.
+    triggers: "Mapping[ResourceId, Mapping[ResourceId, Operation]]" = field(factory=dict, repr=False)
 
     def required_by(self, origin: ResourceId) -> frozenset[ResourceId]:
         """Return every id that `origin` requires, transitively, without itself."""

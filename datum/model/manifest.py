@@ -107,6 +107,10 @@ class LimitClass(enum.StrEnum):
     REMOVALS = "removals"
     # Resources that give way to something of another kind.
     REPLACES = "replaces"
+    # Units that are restarted or reloaded; the only class that holds repair of drift.
+    RESTARTS = "restarts"
+    # Packages removed, declared or along with others.
+    PACKAGE_REMOVALS = "package_removals"
     # Percentage of what was declared before that is changed otherwise than as drift; below ten it never holds.
     CHANGED = "changed"
 
@@ -125,6 +129,10 @@ class Limits:
     # trail that declares what they concern.
     allowed: Mapping[LimitClass, int] = field(factory=dict)
     allowed_from: Revision | None = None
+    # Count.
+    restarts: int | None = None
+    # Count.
+    package_removals: int | None = 10
 
 
 @frozen

@@ -80,6 +80,15 @@ FieldValue: TypeAlias = "JsonValue | Unobservable | NotApplicable"
 
 
 @frozen
+class UnsafeFolder:
+    """A directory on the way to a resource because of which nothing can be written there (design 4.7)."""
+
+    path: str
+    # Full sentence, and what to do.
+    detail: str
+
+
+@frozen
 class Present:
     """It is there."""
 
@@ -96,6 +105,10 @@ class Present:
     holds: tuple[str, ...] = field(default=(), eq=False)
     # Paths, its own or below it, on which something is mounted: with any of them it is not removed.
     mounts: tuple[str, ...] = field(default=(), eq=False)
+    # Why it cannot be removed or replaced, full sentences: an essential package, an account with processes.
+    obstacles: tuple[str, ...] = field(default=(), eq=False)
+    # What keeps it from being written. Matters only where there is something to do, and is no state to compare.
+    unsafe: tuple[UnsafeFolder, ...] = field(default=(), eq=False)
 
 
 @frozen
@@ -104,6 +117,8 @@ class Absent:
 
     # What stands in the way of making it, in the type's own words: `{"missing_parent": "/etc/app"}`.
     fields: Mapping[str, FieldValue] = field(factory=dict)
+    # As `Present.unsafe`.
+    unsafe: tuple[UnsafeFolder, ...] = field(default=(), eq=False)
 
 
 Observation: TypeAlias = "Present | Absent | Unobservable"

@@ -16,7 +16,11 @@ from datum.model.observation import Unobservable
 from datum.model.revision import Revision
 
 RESIDUE: Final = "residue"
-"""The field that says that a leftover of a killed write stands beside a path; the last word of such a part's value."""
+"""The field that says that a leftover of a killed write stands beside a path; the first word of such a part's value."""
+
+OWES: Final = "owes"
+"""The field that says what a running unit owes: None, `reload` or `restart` (design 4.1). Only marks and refreshes
+change it; `Provider.plan` leaves it alone."""
 
 
 class Operation(enum.StrEnum):
@@ -42,6 +46,11 @@ class Operation(enum.StrEnum):
             Operation.REPLACE: 5,
             Operation.DELETE: 6,
         }[self]
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether it reloads or restarts what runs."""
+        return self in {Operation.REFRESH_RELOAD, Operation.REFRESH_RESTART}
 
     @property
     def removes(self) -> bool:
@@ -103,13 +112,18 @@ class Change:
     @property
     def sweeps(self) -> bool:
         """Whether nothing but a leftover of a killed write goes: one of the resource, or of a part of it (`./name`)."""
-        is_part = self.name.startswith(".")
-        return self.name == RESIDUE or (is_part and self.before == f"{self.after} {RESIDUE}")
+        if self.name == RESIDUE:
+            return True
+        left = RESIDUE if self.after is None else f"{RESIDUE} {self.after}"
+        return self.name.startswith(".") and self.before == left
 
 
 @frozen
 class Need:
-    """Something that must be on the host before a step can work, and is not there yet."""
+    """Something that must be on the host before a step can work, and is not there yet.
+
+    A target of the space `nothing` is one that nothing can provide: the step is impossible, for the reason given.
+    """
 
     target: Target
     # Full sentence: `the directory /etc/app does not exist`.
@@ -118,7 +132,10 @@ class Need:
 
 @frozen
 class Effect:
-    """What a step brings into being."""
+    """What a step brings into being.
+
+    The key `*` stands for any key of its space: a package may bring any unit, user, group or path.
+    """
 
     target: Target
     # A package may create users, files, units: possible, not certain.
@@ -133,8 +150,8 @@ class Step:
     changes: tuple[Change, ...]
     # What must be provided by an earlier action of the same plan (design 1.3).
     needs: tuple[Need, ...] = ()
-    # Paths that it removes beside what the resource declares, sorted: what lies in a directory that goes, what
-    # `exclusive` clears away. Each counts as a removal.
+    # What it removes beside what the resource declares, sorted: paths in a directory that goes, or that `exclusive`
+    # clears away; `package:NAME` that the package manager removes along. Each counts as a removal.
     takes: tuple[str, ...] = ()
 
     @property
@@ -145,7 +162,10 @@ class Step:
 
 @frozen
 class Action:
-    """One resource, one operation, in the total order."""
+    """One resource, one operation, in the total order.
+
+    A service may have several: marks, then its own, then one refresh. Every other resource has one at most.
+    """
 
     resource: ResourceId
     # `<type>` and the version of its provider, for the report.
@@ -168,10 +188,15 @@ class Action:
     orphan_of: Revision | None = None
     # Actions with an equal key, adjacent in the order, are committed together.
     transaction: str = ""
+    # Services that must carry a mark before this is done, since they list its resource, and what each then owes; their
+    # `mark` actions stand before it, or before its transaction. None for what is held, but by a limit.
+    marks: Mapping[ResourceId, Operation] = field(factory=dict, eq=False)
+    # Checks that judge the host as it is before a unit is started or refreshed: those of every file that it lists.
+    guards: tuple[Check, ...] = field(default=(), eq=False)
 
     @property
     def takes(self) -> tuple[str, ...]:
-        """Paths that it removes beside what the resource declares."""
+        """What it removes beside what the resource declares, as `Step.takes`."""
         return self.step.takes
 
 
@@ -200,7 +225,10 @@ class VerdictKind(enum.StrEnum):
 
 @frozen
 class Verdict:
-    """A resource of the graph that gets no action, and why."""
+    """A resource of the graph that gets no action, and why.
+
+    A service whose own action is not to be, or what it owes waits for something, may be marked all the same.
+    """
 
     kind: VerdictKind
     # The resource that causes it (skipped), else None.
@@ -232,8 +260,8 @@ class Orphan:
     resource: ResourceId
     state: OrphanState
     # The rule that decided: `unobservable`, `absent`, `unresolvable`, `empty_manifest`, `protected_class`, `audit`,
-    # `on_removal`, `default_keep`, `modified`, `package_owned`, `declared_below`, `holds_mount`, `holds_data`,
-    # `declared_otherwise`, `removable`, `moved`, `taken_over`, `taken_along`.
+    # `on_removal`, `default_keep`, `modified`, `package_owned`, `declared_below`, `holds_mount`, `obstacle`,
+    # `holds_data`, `declared_otherwise`, `removable`, `moved`, `taken_over`, `taken_along`.
     rule: str
     # Full sentence, and the line or command that settles it.
     detail: str
@@ -260,7 +288,7 @@ class Plan:
     host: HostName
     manifest_digest: str
     actions: tuple[Action, ...]
-    # An entry for every resource of the graph that has no action.
+    # An entry for every resource of the graph that has no action; of those that are only marked unless in sync.
     verdicts: Mapping[ResourceId, Verdict] = field(factory=dict)
     orphans: tuple[Orphan, ...] = ()
     # The checks of each transaction that has some, in the order of their ids. Actions of such a transaction are

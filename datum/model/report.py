@@ -68,6 +68,8 @@ class ResourceReport:
     refused_by: ResourceId | None = None
     # Ids whose actions provide what this one needs: what it comes to is known after them.
     known_after: tuple[ResourceId, ...] = ()
+    # Services that are marked before this is done, and what each owes then: `reload` or `restart`.
+    marks: Mapping[ResourceId, str] = field(factory=dict)
 
 
 class CheckOutcome(enum.StrEnum):
@@ -81,12 +83,12 @@ class CheckOutcome(enum.StrEnum):
 
 @frozen
 class CheckReport:
-    """One check whose candidates had something to do."""
+    """One check whose candidates had something to do, or that guards a start or a refresh."""
 
     id: ResourceId
     # None: planned, and not tried.
     outcome: CheckOutcome | None
-    # What it judges and has an action, in the order of the plan.
+    # What it judges and has an action, and what is started or refreshed only when it passes, in the order of the plan.
     candidates: tuple[ResourceId, ...] = ()
 
 

@@ -204,9 +204,9 @@ def _odd_answer(answer: object) -> str:
     parts: tuple[tuple[object, type], ...]
     if isinstance(answer, Present):
         parts = ((answer.fields, Mapping), (answer.detail, Mapping), (answer.identity, str))
-        parts += ((answer.holds, tuple), (answer.mounts, tuple))
+        parts += ((answer.holds, tuple), (answer.mounts, tuple), (answer.unsafe, tuple))
     elif isinstance(answer, Absent):
-        parts = ((answer.fields, Mapping),)
+        parts = ((answer.fields, Mapping), (answer.unsafe, tuple))
     elif isinstance(answer, Unobservable):
         parts = ((answer.cause, Cause), (answer.detail, str), (answer.scope, Scope))
     else:

@@ -9,6 +9,7 @@ from datum.model.graph import Target
 from datum.model.plan import Action, Orphan, OrphanState
 from datum.planner.inputs import PlanInput
 from datum.planner.orphans import TAKEN_OVER
+from datum.planner.removals import names_of
 from datum.provider.paths import parents
 
 TAKEN_ALONG: Final = "taken_along"
@@ -22,11 +23,10 @@ def tell_going(orphans: tuple[Orphan, ...], actions: Sequence[Action], given: Pl
     replaces what is there, or clears the directory around it, and nothing holds that, it is not said to be kept.
     """
     doing = [action for action in actions if action.hold is None and action.orphan_of is None]
-    takers = {path: action for action in doing for path in action.takes}
+    takers = {name: action for action in doing for name in action.takes}
     for action in doing:
         if action.operation.removes:
-            targets = given.graph.nodes[action.resource].targets
-            takers.update((target.key, action) for target in targets if target.kind == "path")
+            takers.update((name, action) for name in names_of(given.graph.nodes[action.resource].targets))
     return tuple(_told(orphan, given, takers) for orphan in orphans) if takers else orphans
 
 
@@ -49,5 +49,5 @@ def _told(orphan: Orphan, given: PlanInput, takers: Mapping[str, Action]) -> Orp
 
 
 def _taker_of(target: Target, takers: Mapping[str, Action]) -> Action | None:
-    ways = (target.key, *parents(target.key)) if target.kind == "path" else ()
-    return next((takers[path] for path in ways if path in takers), None)
+    above = parents(target.key) if target.kind == "path" else ()
+    return next((takers[name] for name in (*names_of((target,)), *above) if name in takers), None)

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from attrs import evolve
 
-from datum.model.graph import Node, Target
+from datum.model.graph import NOTHING, SAFE_FOLDER, Node, Target
 from datum.model.json import is_json
 from datum.model.manifest import Hazard
 from datum.model.observation import (
@@ -58,11 +58,21 @@ def decide(node: Node, observed: Present | Absent, provider: AnyProvider) -> Ste
     """Return the step that this resource needs, None if it is in sync.
 
     Fields that could not be observed, or do not apply here, are left alone, except where the resource is created.
-    What is mounted in the way of a replacement or a deletion is a need that nothing fulfils.
+    What is mounted in the way of a replacement or a deletion, or keeps it from being done otherwise, is a need that
+    nothing fulfils; a directory on the way through which somebody else could turn the write is one that a step fulfils
+    which corrects it.
 
     Raises:
         BreachError: the provider raised or broke its contract.
     """
+    step = _wanted(node, observed, provider)
+    if step is None or node.resource.audit or not observed.unsafe:
+        return step
+    safe = (Need(Target(SAFE_FOLDER, folder.path), folder.detail) for folder in observed.unsafe)
+    return evolve(step, needs=(*step.needs, *safe))
+
+
+def _wanted(node: Node, observed: Present | Absent, provider: AnyProvider) -> Step | None:
     if node.resource.absent:
         return deletion(observed) if isinstance(observed, Present) else sweep(observed)
     step = guarded(provider, "plan", lambda: provider.plan(node.desired, observed))
@@ -74,8 +84,8 @@ def decide(node: Node, observed: Present | Absent, provider: AnyProvider) -> Ste
         if not changes:
             return None
         step = evolve(step, changes=changes)
-    if isinstance(observed, Present) and step.operation is Operation.REPLACE and observed.mounts:
-        step = evolve(step, needs=(*step.needs, *_unmounted(observed)))
+    if isinstance(observed, Present) and step.operation is Operation.REPLACE:
+        step = evolve(step, needs=(*step.needs, *_in_the_way(observed)))
     return step
 
 
@@ -100,7 +110,7 @@ def deletion(observed: Present) -> Step:
         for name, before in sorted(observed.fields.items())
         if not isinstance(before, (Unobservable, NotApplicable))
     )
-    return Step(Operation.DELETE, changes, _unmounted(observed), observed.holds)
+    return Step(Operation.DELETE, changes, _in_the_way(observed), observed.holds)
 
 
 def sweep(observed: Absent) -> Step | None:
@@ -113,8 +123,9 @@ def sweep(observed: Absent) -> Step | None:
     return Step(Operation.DELETE, (Change(RESIDUE, before=True, after=None),))
 
 
-def _unmounted(observed: Present) -> tuple[Need, ...]:
-    return tuple(Need(Target(UNMOUNTED, path), f"Something is mounted on {path}.") for path in observed.mounts)
+def _in_the_way(observed: Present) -> tuple[Need, ...]:
+    mounted = (Need(Target(UNMOUNTED, path), f"Something is mounted on {path}.") for path in observed.mounts)
+    return (*mounted, *(Need(Target(NOTHING, ""), obstacle) for obstacle in observed.obstacles))
 
 
 def hazards_of(node: Node, step: Step, provider: AnyProvider) -> frozenset[Hazard]:
@@ -124,7 +135,7 @@ def hazards_of(node: Node, step: Step, provider: AnyProvider) -> frozenset[Hazar
         BreachError: the provider raised or broke its contract.
     """
     found = guarded(provider, "hazards", lambda: frozenset(provider.hazards(node.desired, step)))
-    _all_are(provider, "hazards", found, Hazard)
+    all_are(provider, "hazards", found, Hazard)
     return found
 
 
@@ -147,7 +158,7 @@ def effects_of(node: Node, step: Step, provider: AnyProvider) -> tuple[Effect, .
     if step.operation is Operation.DELETE:
         return ()
     found = guarded(provider, "effects", lambda: tuple(provider.effects(node.desired, step)))
-    _all_are(provider, "effects", found, Effect)
+    all_are(provider, "effects", found, Effect)
     return found
 
 
@@ -158,7 +169,7 @@ def removal_of(node: Node, provider: AnyProvider) -> Removal:
         BreachError: the provider raised or broke its contract.
     """
     found = guarded(provider, "removal", lambda: provider.removal(node.desired))
-    _all_are(provider, "removal", (found,), Removal)
+    all_are(provider, "removal", (found,), Removal)
     return found
 
 
@@ -169,7 +180,7 @@ def transaction_of(node: Node, step: Step, provider: TransactionalProvider[Any])
         BreachError: the provider raised or broke its contract.
     """
     key = guarded(provider, "transaction", lambda: provider.transaction(node.desired, step))
-    _all_are(provider, "transaction", (key,), str)
+    all_are(provider, "transaction", (key,), str)
     return f"{provider.type_name}/{key}" if key else ""
 
 
@@ -211,7 +222,12 @@ def _is_unknown(observed: Present, name: str) -> bool:
     return isinstance(observed.fields.get(name), (Unobservable, NotApplicable))
 
 
-def _all_are(provider: AnyProvider, what: str, answers: Iterable[object], kind: type) -> None:
+def all_are(provider: AnyProvider, what: str, answers: Iterable[object], kind: type) -> None:
+    """Check that all answers of a provider are of one class.
+
+    Raises:
+        BreachError: one is not.
+    """
     for answer in answers:
         if not isinstance(answer, kind):
             raise BreachError(provider, f"{what} answered {answer!r}, no {kind.__name__}")
@@ -229,18 +245,16 @@ def _verify(provider: AnyProvider, step: Step, observed: Present | Absent) -> No
 
 
 def _verify_parts(provider: AnyProvider, step: Step) -> None:
-    _all_are(provider, "plan", (step.operation,), Operation)
-    _all_are(provider, "plan", step.changes, Change)
-    _all_are(provider, "plan", step.needs, Need)
+    all_are(provider, "plan", (step.operation,), Operation)
+    all_are(provider, "plan", step.changes, Change)
+    all_are(provider, "plan", step.needs, Need)
     if all(change.before == change.after for change in step.changes):
         raise BreachError(provider, "plan answered a step that changes nothing")
     if len({change.name for change in step.changes}) < len(step.changes):
         raise BreachError(provider, "plan answered two changes of one field")
-    _all_are(provider, "plan", step.takes, str)
-    if step.takes != tuple(sorted(set(step.takes))) or (step.takes and step.operation is Operation.CREATE):
-        raise BreachError(
-            provider, "plan answered paths to take that are not sorted, or that nothing can be taken from"
-        )
+    all_are(provider, "plan", step.takes, str)
+    if step.takes != tuple(sorted(set(step.takes))):
+        raise BreachError(provider, "plan answered what it takes along unsorted, or twice")
     for change in step.changes:
         if not (is_json(change.before) and is_json(change.after)):
             raise BreachError(provider, f"plan answered a change of {change.name} that JSON cannot carry")

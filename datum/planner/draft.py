@@ -1,15 +1,15 @@
 """The actions and verdicts of what the target declares, resource by resource in the order of the graph. Pure."""
 
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from attrs import evolve, frozen
 
-from datum.model.graph import Node, Target
+from datum.model.graph import NOTHING, SAFE_FOLDER, Node, Target
 from datum.model.identity import ResourceId
 from datum.model.manifest import Hazard
-from datum.model.observation import Observation, Scope, Unobservable
-from datum.model.plan import Action, Change, Effect, Hold, HoldReason, Need, Operation, Step, Verdict, VerdictKind
+from datum.model.observation import Absent, Observation, Scope, Unobservable
+from datum.model.plan import Action, Change, Effect, Need, Operation, Step, Verdict, VerdictKind
 from datum.planner.anew import folders_of, foreseen_absent
 from datum.planner.decide import (
     UNMOUNTED,
@@ -17,16 +17,23 @@ from datum.planner.decide import (
     decide,
     effects_of,
     hazards_of,
-    is_protected,
     predicted,
     transaction_of,
-    unallowed,
 )
-from datum.planner.inputs import Declaration, PlanInput
+from datum.planner.holds import Holds
+from datum.planner.inputs import PlanInput
 from datum.planner.labels import label_of
+from datum.planner.makers import Makers
 from datum.planner.orphans import OrphanPlan
+from datum.planner.refreshes import Refreshes
 from datum.planner.removals import Taking
 from datum.provider.contract import AnyProvider, PredictingProvider, TransactionalProvider
+
+# What would fulfil a need that is no thing to be provided.
+_FULFILLED: Final = {UNMOUNTED: "unmounts it", SAFE_FOLDER: "corrects that directory"}
+
+_UNIT: Final = "unit"
+"""The space of units: what may bring any may bring that of a service."""
 
 
 @frozen
@@ -58,16 +65,27 @@ class _Decision:
 class Draft:
     """The plan while it is made."""
 
-    def __init__(self, given: PlanInput, orphans: OrphanPlan) -> None:
-        """Begin with what the deletions of orphans remove: they stand before what would take it along."""
+    def __init__(self, given: PlanInput, orphans: OrphanPlan, *, removals_wait: bool = False) -> None:
+        """Begin with what the deletions of orphans remove: they stand before what would take it along.
+
+        Args:
+            given: all that the plan is made from.
+            orphans: what becomes of them.
+            removals_wait: whether it is known already that every removal of this plan is held.
+        """
+        # What each resource needs for itself, and the one refresh of a service, which stands after that.
         self.actions: dict[ResourceId, Action] = {}
+        self.refreshes: dict[ResourceId, Action] = {}
         self.verdicts: dict[ResourceId, Verdict] = {}
+        self.owing = Refreshes(given, removals_wait=removals_wait)
         self._given = given
+        self.deletions = tuple(map(self._marking, orphans.actions))
+        self._deletions = {action.resource: action for action in self.deletions}
         self._removals = orphans.removals
         # For each resource, what would keep a dependant with something to do from doing it.
         self._blockers = {action.resource: action.resource for action in orphans.actions if action.hold is not None}
-        # Whose steps so far bring a target into being: certainly, or only possibly.
-        self._makers: dict[Target, list[tuple[bool, ResourceId]]] = {}
+        self._makers = Makers(given.graph)
+        self._holds = Holds(given)
         # Directories that steps so far make anew where something else stands: nothing is in them then.
         self._anew: dict[str, ResourceId] = {}
         self._required: dict[ResourceId, frozenset[ResourceId]] = {}
@@ -94,8 +112,12 @@ class Draft:
             self._blockers[origin] = blocker
         turn = _Turn(node, given.observed.observations[origin], given.providers[origin.type], blocker)
         try:
+            self.owing.check(origin)
             self._decide(turn)
+            if origin in given.graph.triggers:
+                self._refresh(turn)
         except BreachError as error:
+            self.actions.pop(origin, None)
             self._refuse(node, error.unobservable)
         key = given.graph.guarded.get(origin)
         if key is not None and self._sets[key][-1] == origin:
@@ -106,15 +128,18 @@ class Draft:
         if found is None:
             return
         step, node = found.step, turn.node
-        makers = {need: self._makers.get(need.target, []) for need in step.needs}
+        makers = {need: self._makers.of(turn.origin, need.target) for need in step.needs}
         # What this step would make is known even where it is skipped: what needs it is skipped too, not impossible.
         effects = effects_of(node, step, turn.provider)
-        for effect in effects:
-            self._makers.setdefault(effect.target, []).append((effect.certain, turn.origin))
+        self._makers.add(turn.origin, effects)
         self._renew(turn, step, effects)
         blocker = turn.blocker or self._blocker_of(found.awaits)
         if blocker is not None:
             self._skip(node, step, blocker)
+            return
+        marks = self.owing.marks_of(node, step, turn.observation)
+        if (unseen := self.owing.unseen_of(marks)) is not None:
+            self._skip(node, step, unseen, f"{unseen} has to be marked before, and cannot be looked at.")
             return
         known_after = self._await(node, step, makers)
         if known_after is None:
@@ -124,7 +149,7 @@ class Draft:
             detail = f"It would take along what {stuck} removes, and that is held."
             self._skip(node, step, self._blockers[stuck], detail)
             return
-        self._act(turn, found, known_after | found.awaits)
+        self._act(turn, found, known_after | found.awaits, marks)
 
     def _renew(self, turn: _Turn, step: Step, effects: Iterable[Effect]) -> None:
         """Remember which directories the step makes where something else stands, or where nobody can look yet."""
@@ -151,7 +176,7 @@ class Draft:
             taking = self._removals.left_of(step.takes)
             changes = self._left_of(turn, step, taking)
             if changes:
-                return _Decision(evolve(step, changes=changes, takes=taking.paths), awaits, taking.leans_on)
+                return _Decision(evolve(step, changes=changes, takes=taking.names), awaits, taking.leans_on)
         if isinstance(observation, Unobservable):
             self._refuse(node, observation)
         else:
@@ -162,7 +187,7 @@ class Draft:
         """Return the changes of a step without the parts that go by deletions of their own, which nothing holds."""
         if step.operation is not Operation.UPDATE or not taking.leans_on.isdisjoint(self._blockers):
             return step.changes
-        gone = set(step.takes).difference(taking.paths)
+        gone = set(step.takes).difference(taking.names)
         folders = [target.key.rstrip("/") for target in turn.node.targets if target.kind == "path" and not target.leaf]
         parts = {f".{path[len(folder) :]}" for folder in folders for path in gone if path.startswith(f"{folder}/")}
         return tuple(change for change in step.changes if change.after is not None or change.name not in parts)
@@ -180,7 +205,10 @@ class Draft:
         if turn.origin.type not in self._predicting:
             return nothing
         changing = frozenset(
-            origin for origin in self._required[turn.origin] if origin in self.actions and not self.actions[origin].hold
+            action.resource
+            for origin in self._required[turn.origin]
+            for action in (self.actions.get(origin), self.refreshes.get(origin))
+            if action is not None and action.hold is None
         )
         foreseen = predicted(turn.node, observation, turn.provider) if changing else None
         if foreseen is None:
@@ -188,45 +216,115 @@ class Draft:
         return decide(turn.node, foreseen, turn.provider), changing
 
     def _await(
-        self, node: Node, step: Step, makers: Mapping[Need, list[tuple[bool, ResourceId]]]
+        self, node: Node, step: Step, makers: Mapping[Need, Sequence[ResourceId]]
     ) -> frozenset[ResourceId] | None:
         """Return whose actions provide what the step needs; None when they do not, which is its verdict then."""
         found: set[ResourceId] = set()
         for need in step.needs:
-            free = [maker for maker in makers[need] if maker[1] not in self._blockers]
+            free = [maker for maker in makers[need] if maker not in self._blockers]
             if not makers[need]:
                 self._give_up(node, step, need)
                 return None
             if not free:
-                self._skip(node, step, self._blockers[makers[need][0][1]])
+                self._skip(node, step, self._blockers[makers[need][0]])
                 return None
-            found.add(next((maker for is_certain, maker in free if is_certain), free[0][1]))
+            found.add(free[0])
         return frozenset(found)
 
-    def _act(self, turn: _Turn, found: _Decision, known_after: frozenset[ResourceId]) -> None:
+    def _act(
+        self,
+        turn: _Turn,
+        found: _Decision,
+        known_after: frozenset[ResourceId],
+        marks: Mapping[ResourceId, Operation],
+    ) -> None:
         origin, node, step, provider = turn.origin, turn.node, found.step, turn.provider
         hazards = hazards_of(node, step, provider)
         if step.takes and step.operation.removes:
             hazards |= {Hazard.DATA_LOSS}
-        action = Action(
-            resource=origin,
-            provider=f"{provider.type_name} {provider.version}",
-            operation=step.operation,
-            changes=step.changes,
-            hazards=hazards,
-            label=label_of(node, turn.observation, self._given),
-            hold=self._hold(node, step, hazards),
-            known_after=tuple(sorted(known_after)),
+        is_start = self.owing.starts(origin, step, turn.observation)
+        action = evolve(
+            self._action(turn, step, hazards, known_after, marks),
             requires=self._required[origin] | known_after | found.leans_on,
-            location=node.resource.location,
-            step=step,
             transaction=self._transaction(turn, step),
+            guards=self.owing.guards_of(origin) if is_start else (),
         )
         if action.hold is not None:
             self._blockers[origin] = origin
         self.actions[origin] = action
         if step.operation is Operation.DELETE and step.removes:
             self._removals.add(node, step.takes)
+
+    def _action(
+        self,
+        turn: _Turn,
+        step: Step,
+        hazards: frozenset[Hazard],
+        known_after: Iterable[ResourceId],
+        marks: Mapping[ResourceId, Operation],
+    ) -> Action:
+        hold = self._holds.of(turn.node, step, hazards)
+        return Action(
+            resource=turn.origin,
+            provider=f"{turn.provider.type_name} {turn.provider.version}",
+            operation=step.operation,
+            changes=step.changes,
+            hazards=hazards,
+            label=label_of(turn.node, turn.observation, self._given),
+            hold=hold,
+            known_after=tuple(sorted(known_after)),
+            location=turn.node.resource.location,
+            step=step,
+            marks=marks if hold is None else {},
+        )
+
+    def _refresh(self, turn: _Turn) -> None:
+        """Plan the one refresh of a service, where it will owe one after its own action."""
+        origin, node = turn.origin, turn.node
+        own, verdict = self.actions.get(origin), self.verdicts.get(origin)
+        if verdict is not None and verdict.kind is not VerdictKind.IN_SYNC:
+            return
+        listed = self.owing.listed_by(origin)
+        causes = [action for one in listed for action in self._doing(one) if origin in action.marks]
+        does_own = own if own is not None and own.hold is None else None
+        known_after = does_own.known_after if does_own is not None else self._bringers(turn)
+        marking = [action.marks[origin] for action in causes]
+        step = self.owing.refresh_of(origin, does_own, marking, may_run=bool(known_after))
+        if step is None:
+            return
+        after = frozenset(self._given.graph.triggers[origin]).union(known_after, (one.resource for one in causes))
+        blocker = turn.blocker or self._blocker_of(after)
+        if blocker is not None and own is None:
+            self._skip(node, step, blocker, f"What it owes waits for {blocker}.")
+            return
+        marks = self.owing.marks_of(node, step, turn.observation)
+        action = evolve(
+            self._action(turn, step, hazards_of(node, step, turn.provider), known_after, marks),
+            requires=self._required[origin] | after,
+            guards=self.owing.guards_of(origin),
+        )
+        if action.hold is not None or blocker is not None:
+            self._blockers.setdefault(origin, blocker or origin)
+        self.refreshes[origin] = action
+        self.verdicts.pop(origin, None)
+
+    def _bringers(self, turn: _Turn) -> tuple[ResourceId, ...]:
+        """Return what may bring, and start, a service that is not there and needs nothing for itself: a package."""
+        if not isinstance(turn.observation, Absent):
+            return ()
+        found = self._makers.of(turn.origin, Target(_UNIT, turn.origin.name))
+        return tuple(maker for maker in found if maker not in self._blockers)[:1]
+
+    def _doing(self, origin: ResourceId) -> Iterable[Action]:
+        """Return what is planned for a resource so far, and marks what lists it."""
+        found = (self.actions.get(origin), self.refreshes.get(origin), self._deletions.get(origin))
+        return [action for action in found if action is not None]
+
+    def _marking(self, deletion: Action) -> Action:
+        """Return the deletion of an orphan with the services that listed it in any revision of the trail."""
+        sight = self._given.orphans[deletion.resource].sights[0]
+        marks = self.owing.marks_of(sight.node, deletion.step, sight.observation)
+        return deletion if deletion.hold is not None else evolve(deletion, marks=marks)
 
     def _transaction(self, turn: _Turn, step: Step) -> str:
         key = self._given.graph.guarded.get(turn.origin)
@@ -264,10 +362,11 @@ class Draft:
 
     def _give_up(self, node: Node, step: Step, need: Need) -> None:
         self._blockers[node.resource.id] = node.resource.id
-        what = "unmounts it" if need.target.kind == UNMOUNTED else f"provides the {need.target}"
+        what = _FULFILLED.get(need.target.kind, f"provides the {need.target}")
+        hope = "" if need.target.kind == NOTHING else f" Nothing that comes before it in this plan {what}."
         self.verdicts[node.resource.id] = Verdict(
             VerdictKind.IMPOSSIBLE,
-            detail=f"{need.detail} Nothing that comes before it in this plan {what}.",
+            detail=f"{need.detail}{hope}",
             step=step,
             location=node.resource.location,
         )
@@ -277,48 +376,3 @@ class Draft:
         self.verdicts[node.resource.id] = Verdict(
             VerdictKind.UNOBSERVABLE, detail=found.detail, unobservable=found, location=node.resource.location
         )
-
-    def _hold(self, node: Node, step: Step, hazards: frozenset[Hazard]) -> Hold | None:
-        resource = node.resource
-        older = self._given.declarations(resource.id)
-        if resource.audit:
-            return Hold(
-                HoldReason.AUDIT,
-                f"{resource.id} is declared with 'audit: true': drift is reported, not repaired.",
-                "remove 'audit' from its declaration",
-            )
-        if (step.removes or hazards) and is_protected(node, older):
-            return Hold(
-                HoldReason.PROTECT,
-                f"{resource.id} is declared with 'protect: true' by the target or a revision of the trail.",
-                f"drop 'protect' in one revision, {step.operation} in the next",
-            )
-        if kept := self._protected_of(_removed(node, step)):
-            return Hold(
-                HoldReason.PROTECT,
-                f"It would take along {kept}, which a revision of the trail declares with 'protect: true'.",
-                f"declare {kept} again, or remove it by hand",
-            )
-        if risks := sorted(unallowed(node, hazards, older)):
-            return Hold(
-                HoldReason.HAZARD,
-                f"This {step.operation} risks {', '.join(risks)}.",
-                f"add 'allow: [{', '.join(risks)}]' to {resource.id} ({resource.location})",
-            )
-        return None
-
-    def _protected_of(self, takes: Iterable[str]) -> ResourceId | None:
-        return next((self._protected[path] for path in takes if path in self._protected), None)
-
-    @cached_property
-    def _protected(self) -> Mapping[str, ResourceId]:
-        """The paths of what an older revision protects; asked only where something is taken along."""
-        declarations = [entry for entry in self._given.trail if isinstance(entry, Declaration)]
-        nodes = [node for entry in declarations for node in entry.nodes.values() if node.resource.protect]
-        return {target.key: node.resource.id for node in nodes for target in node.targets if target.kind == "path"}
-
-
-def _removed(node: Node, step: Step) -> Iterable[str]:
-    """Yield the paths that go: what is taken along, and the own ones where what stands there is removed."""
-    own = (target.key for target in node.targets if target.kind == "path" and not target.shared)
-    return (*own, *step.takes) if step.removes else step.takes

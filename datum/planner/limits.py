@@ -1,7 +1,7 @@
 """How much one pass may do (design 4.4): over a limit, every action of the class is held. Pure.
 
 Limits come last: they see each action's label, and hold nothing that is held already. What they hold stays in the plan,
-so that `--expect` with the id of this plan releases it.
+so that `--expect` with the id of this plan releases it. A mark counts nowhere: it is not set for what is held.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -16,6 +16,8 @@ from datum.planner.inputs import Declaration, PlanInput
 
 CHANGED_AT_LEAST: Final = 10
 """Fewer changes than this are never too large a share."""
+
+_PACKAGE: Final = "package"
 
 
 def apply_limits(actions: Iterable[Action], given: PlanInput) -> tuple[Action, ...]:
@@ -63,6 +65,11 @@ def _count(kind: LimitClass, action: Action, base: Collection[ResourceId]) -> in
         return len(action.takes) + (action.operation is Operation.DELETE and action.step.removes and not is_drift)
     if kind is LimitClass.REPLACES:
         return int(action.operation is Operation.REPLACE and not is_drift)
+    if kind is LimitClass.RESTARTS:
+        return int(action.operation.refreshes)
+    if kind is LimitClass.PACKAGE_REMOVALS:
+        is_own = action.operation is Operation.DELETE and action.resource.type == _PACKAGE
+        return is_own + sum(taken.startswith(f"{_PACKAGE}:") for taken in action.takes)
     is_change = action.operation in {Operation.UPDATE, Operation.REPLACE}
     is_meant = action.label in {Label.INTENT, Label.RETRY}
     return int(is_change and is_meant and action.resource in base)
@@ -81,6 +88,10 @@ def _amount(kind: LimitClass, count: int, declared: int) -> _Amount | None:
         return _Amount(count, f"This pass would remove {count} resources and paths")
     if kind is LimitClass.REPLACES:
         return _Amount(count, f"This pass would replace {count} resources by something of another kind")
+    if kind is LimitClass.RESTARTS:
+        return _Amount(count, f"This pass would restart or reload {count} services")
+    if kind is LimitClass.PACKAGE_REMOVALS:
+        return _Amount(count, f"This pass would remove {count} packages")
     share = -(-count * 100 // declared)
     detail = f"This pass would change {count} of the {declared} resources declared before, {share}%"
     return _Amount(share, detail, "%") if count >= CHANGED_AT_LEAST else None
@@ -102,6 +113,8 @@ def _limit(kind: LimitClass, concerned: Sequence[Action], given: PlanInput) -> i
     usual = {
         LimitClass.REMOVALS: limits.removals,
         LimitClass.REPLACES: limits.replaces,
+        LimitClass.RESTARTS: limits.restarts,
+        LimitClass.PACKAGE_REMOVALS: limits.package_removals,
         LimitClass.CHANGED: limits.changed,
     }[kind]
     if usual is None:

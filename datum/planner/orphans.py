@@ -288,14 +288,17 @@ def _still_declared(case: _Case) -> _Word | None:
     return None
 
 
-def _mounted(case: _Case) -> _Word | None:
-    for path in _mounts(case.newest.observation):
+def _in_the_way(case: _Case) -> _Word | None:
+    seen = case.newest.observation
+    for path in seen.mounts if isinstance(seen, Present) else ():
         return _Word(OrphanState.KEPT, "holds_mount", f"Something is mounted on {path}.")
+    for obstacle in seen.obstacles if isinstance(seen, Present) else ():
+        return _Word(OrphanState.KEPT, "obstacle", obstacle)
     return None
 
 
 def _holding(case: _Case) -> _Word | None:
-    left = case.going.left_of(_holds(case.newest.observation)).paths
+    left = case.going.left_of(_holds(case.newest.observation)).names
     if not left:
         return None
     shown = ", ".join(left[:SHOWN]) + (f" and {len(left) - SHOWN} more" if len(left) > SHOWN else "")
@@ -318,7 +321,7 @@ _RULES: Final[tuple[Callable[[_Case], _Word | None], ...]] = (
     _modified,
     _owned,
     _still_declared,
-    _mounted,
+    _in_the_way,
     _holding,
     _swept,
 )
@@ -326,10 +329,6 @@ _RULES: Final[tuple[Callable[[_Case], _Word | None], ...]] = (
 
 def _holds(observation: Observation) -> tuple[str, ...]:
     return observation.holds if isinstance(observation, Present) else ()
-
-
-def _mounts(observation: Observation) -> tuple[str, ...]:
-    return observation.mounts if isinstance(observation, Present) else ()
 
 
 def _step(observation: Observation) -> Step:
@@ -345,7 +344,7 @@ def _deletion(origin: ResourceId, case: _Case) -> Action:
     """Return the action that removes an orphan; hazards have nobody to allow them, since the target is silent on it."""
     newest = case.newest
     taking = case.going.left_of(_holds(newest.observation))
-    step = evolve(_step(newest.observation), takes=taking.paths)
+    step = evolve(_step(newest.observation), takes=taking.names)
     hazards = hazards_of(newest.node, step, case.provider)
     hold = None
     if step.removes and is_protected(newest.node, case.given.declarations(origin)):

@@ -1,15 +1,17 @@
 """The whole instruction: a total order of actions, and a verdict for every resource that gets none. Pure.
 
 Rules enforced here and in the modules beside it: equal inputs give an equal plan; order respects every edge, ties
-broken by id; no action has an unobservable resource among what it requires; what nothing can provide is `impossible`
-and never blocks an unrelated branch; hazards need `allow`, every class stays within its limit, and nothing is removed
+broken by stage and id; no action has an unobservable resource among what it requires, but a refresh that its service's
+own action goes before; what nothing can provide is `impossible` and never blocks an unrelated branch; what a service
+lists is marked before it changes; hazards need `allow`, every class stays within its limit, and nothing is removed
 while something is unobservable.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from attrs import evolve
 
+from datum.model.batches import batches_of
 from datum.model.identity import ResourceId
 from datum.model.plan import Action, Hold, HoldReason, Operation, Plan, Verdict, VerdictKind
 from datum.planner.along import tell_going
@@ -17,32 +19,61 @@ from datum.planner.draft import Draft
 from datum.planner.identity import plan_identity
 from datum.planner.inputs import PlanInput
 from datum.planner.kept import kept_by
-from datum.planner.labels import label_of
+from datum.planner.labels import label_of, label_owed
 from datum.planner.limits import apply_limits
-from datum.planner.orphans import plan_orphans
+from datum.planner.orphans import OrphanPlan, plan_orphans
+from datum.planner.refreshes import Refreshes
 
 
 def plan_pass(given: PlanInput) -> Plan:
     """Plan one pass; never fails for what a host or a manifest can be."""
     orphans = plan_orphans(given)
-    draft = Draft(given, orphans)
-    for origin in given.graph.order:
-        draft.consider(origin)
+    draft = _drafted(given, orphans)
     hold = _removals_hold(draft.verdicts.values())
-    arranged = [_hold_removal(action, hold) for action in _arranged(list(draft.actions.values()), orphans.actions)]
-    actions = apply_limits(arranged, given)
+    if hold is not None and given.graph.triggers:
+        # Nothing is marked, and nothing refreshed, for a removal that waits.
+        draft = _drafted(given, orphans, removals_wait=True)
+    arranged = [_hold_removal(action, hold) for action in _arranged(_in_order(draft, given), draft.deletions)]
+    actions = apply_limits(label_owed(_marked(arranged, draft.owing)), given)
     checks = given.graph.checks
     plan = Plan(
         revision=given.revision,
         host=given.host,
         manifest_digest=given.manifest_digest,
         actions=actions,
-        verdicts=draft.verdicts,
+        verdicts=_without_acting(draft.verdicts, actions),
         orphans=tell_going(orphans.orphans, actions, given),
         checks={key: checks[key] for key in sorted({action.transaction for action in actions}) if key in checks},
         kept=kept_by(given.observed.observations),
     )
     return evolve(plan, plan_id=plan_identity(plan))
+
+
+def _drafted(given: PlanInput, orphans: OrphanPlan, *, removals_wait: bool = False) -> Draft:
+    draft = Draft(given, orphans, removals_wait=removals_wait)
+    for origin in given.graph.order:
+        draft.consider(origin)
+    return draft
+
+
+def _in_order(draft: Draft, given: PlanInput) -> list[Action]:
+    """Return the actions of the graph in its order: the refresh of a service after its own action."""
+    if not draft.refreshes:
+        return list(draft.actions.values())
+    found = ((draft.actions.get(origin), draft.refreshes.get(origin)) for origin in given.graph.order)
+    return [action for some in found for action in some if action is not None]
+
+
+def _without_acting(verdicts: Mapping[ResourceId, Verdict], actions: Iterable[Action]) -> Mapping[ResourceId, Verdict]:
+    """Return the verdicts without that of a service which is in sync, and marked all the same."""
+    acting = {action.resource for action in actions if action.operation is Operation.MARK}
+    if not acting:
+        return verdicts
+    return {
+        origin: verdict
+        for origin, verdict in verdicts.items()
+        if origin not in acting or verdict.kind is not VerdictKind.IN_SYNC
+    }
 
 
 def relabel(plan: Plan, given: PlanInput) -> Plan:
@@ -57,7 +88,7 @@ def relabel(plan: Plan, given: PlanInput) -> Plan:
         else evolve(action, label=label_of(given.graph.nodes[action.resource], observations[action.resource], given))
         for action in plan.actions
     ]
-    actions = apply_limits(labelled, given)
+    actions = apply_limits(label_owed(labelled), given)
     if not plan.orphans or [action.hold for action in actions] == [action.hold for action in plan.actions]:
         return evolve(plan, actions=actions)
     return evolve(plan, actions=actions, orphans=tell_going(plan_orphans(given).orphans, actions, given))
@@ -66,10 +97,11 @@ def relabel(plan: Plan, given: PlanInput) -> Plan:
 def _arranged(actions: Sequence[Action], deletions: Sequence[Action]) -> Iterator[Action]:
     """Yield the actions of the graph, and after them the deletions of orphans.
 
-    Deletions on which an action leans stand before it, or before the transaction that it belongs to.
+    Deletions on which an action leans, or which a service lists that it starts or refreshes, stand before it, or before
+    the transaction that it belongs to.
     """
     waiting = {action.resource: action for action in deletions}
-    for group in _transactions(actions):
+    for group in _groups(actions):
         if waiting:
             needed = _needed(group, waiting)
             yield from [waiting.pop(origin) for origin in list(waiting) if origin in needed]
@@ -78,23 +110,31 @@ def _arranged(actions: Sequence[Action], deletions: Sequence[Action]) -> Iterato
 
 
 def _needed(group: Sequence[Action], waiting: dict[ResourceId, Action]) -> frozenset[ResourceId]:
-    """Return the deletions that any of these leans on, over any chain."""
+    """Return the deletions that stand before any of these, over any chain."""
     found: set[ResourceId] = set()
-    fresh = {origin for action in group for origin in waiting.keys() & action.requires}
+    acting = {action.resource for action in group}
+    fresh = {origin for origin, deletion in waiting.items() if not acting.isdisjoint(deletion.marks)}
+    fresh |= {origin for action in group for origin in waiting.keys() & action.requires}
     while fresh:
         found |= fresh
         fresh = {origin for one in fresh for origin in waiting.keys() & waiting[one].requires} - found
     return frozenset(found)
 
 
-def _transactions(actions: Iterable[Action]) -> list[list[Action]]:
-    groups: list[list[Action]] = []
-    for action in actions:
-        if groups and action.transaction and groups[-1][0].transaction == action.transaction:
-            groups[-1].append(action)
-        else:
-            groups.append([action])
-    return groups
+def _groups(actions: Iterable[Action]) -> Iterator[Sequence[Action]]:
+    """Yield what is done together of a plan without marks."""
+    return (batch.group for batch in batches_of(tuple(actions)))
+
+
+def _marked(actions: Iterable[Action], owing: Refreshes) -> Iterator[Action]:
+    """Yield the actions, and before each, or before its whole transaction, the marks of the services that list it."""
+    for group in _groups(actions):
+        owed: dict[ResourceId, list[str]] = {}
+        for action in group:
+            for service, operation in action.marks.items():
+                owed.setdefault(service, []).append(operation)
+        yield from (owing.mark(service, owed[service]) for service in sorted(owed))
+        yield from group
 
 
 def _removals_hold(verdicts: Iterable[Verdict]) -> Hold | None:

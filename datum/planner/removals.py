@@ -1,49 +1,58 @@
-"""Which paths the deletions of a plan remove, so that what lies above them takes the others only. Pure.
+"""What the deletions of a plan remove, so that what would take it along takes the others only. Pure.
 
-What a deletion, a replacement or an exclusive directory would take along, and an earlier deletion of the same plan
-removes, is not taken: it goes by its own rules, with its own hazards, and if it stays, what would have taken it stays
-too.
+What a deletion, a replacement, an exclusive directory or the package manager would take along, and an earlier deletion
+of the same plan removes, is not taken: it goes by its own rules, with its own hazards, and if it stays, what would have
+taken it stays too.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from attrs import frozen
 
-from datum.model.graph import Node
+from datum.model.graph import Node, Target
 from datum.model.identity import ResourceId
+
+
+def names_of(targets: Iterable[Target]) -> Iterator[str]:
+    """Yield what `Step.takes` calls the things that targets stand for, as far as anything can take them along."""
+    for target in targets:
+        if target.kind == "path":
+            yield target.key
+        elif target.kind == "package":
+            yield f"package:{target.key}"
 
 
 @frozen
 class Taking:
     """What one step takes along, and on which deletions it leans."""
 
-    # Paths that no deletion of the plan removes, sorted.
-    paths: tuple[str, ...] = ()
+    # What no deletion of the plan removes, sorted.
+    names: tuple[str, ...] = ()
     # The deletions that remove the others.
     leans_on: frozenset[ResourceId] = frozenset()
 
 
 class Removals:
-    """The deletions so far, by the paths that they remove."""
+    """The deletions so far, by what they remove."""
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._by_path: dict[str, ResourceId] = {}
+        self._by_name: dict[str, ResourceId] = {}
 
     def add(self, node: Node, takes: Iterable[str] = ()) -> None:
-        """Add a deletion: of the paths that its resource declares, and of what it takes along."""
-        own = (target.key for target in node.targets if target.kind == "path" and not target.shared)
-        for path in (*own, *takes):
-            self._by_path.setdefault(path, node.resource.id)
+        """Add a deletion: of what its resource declares, and of what it takes along."""
+        own = names_of(target for target in node.targets if not target.shared)
+        for name in (*own, *takes):
+            self._by_name.setdefault(name, node.resource.id)
 
-    def left_of(self, paths: Iterable[str]) -> Taking:
-        """Return what is left of some sorted paths."""
+    def left_of(self, names: Iterable[str]) -> Taking:
+        """Return what is left of some that are sorted."""
         left: list[str] = []
         leans_on: set[ResourceId] = set()
-        for path in paths:
-            remover = self._by_path.get(path)
+        for name in names:
+            remover = self._by_name.get(name)
             if remover is None:
-                left.append(path)
+                left.append(name)
             else:
                 leans_on.add(remover)
         return Taking(tuple(left), frozenset(leans_on))

@@ -1,21 +1,23 @@
 """One action whose turn has come, planned again against what is there now (design 1.4). Pure.
 
-Equal to what was planned: done as planned. Nothing left to do: `already`. Anything else may only be as weak as the
-planned step, or weaker, add no hazard and take no path along that the planned one does not; otherwise it is held, since
-nobody saw a plan that says it.
+A mark and a refresh look at what the service owes now, every other action at everything else. Equal to what was
+planned: done as planned. Nothing left to do: `already`. Anything else may only be as weak as the planned step, or
+weaker, add no hazard and take nothing along that the planned one does not; otherwise it is held, since nobody saw a
+plan that says it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from attrs import evolve
 
-from datum.model.graph import Node, Target
+from datum.model.graph import SAFE_FOLDER, Node, Target
 from datum.model.manifest import Hazard
-from datum.model.observation import Absent, Observation, Present, Unobservable
-from datum.model.plan import Action, Hold, HoldReason, Operation, Replan, Step
+from datum.model.observation import Absent, NotApplicable, Observation, Present, Unobservable
+from datum.model.plan import Action, Hold, HoldReason, Need, Operation, Replan, Step
 from datum.planner.anew import foreseen_absent
 from datum.planner.decide import BreachError, decide, deletion, equals, hazards_of, sweep, unallowed
-from datum.provider.contract import AnyProvider
+from datum.planner.owes import AnyRefreshed, mark_step, marked_by, owed_in, refresh_step, runs
+from datum.provider.contract import AnyProvider, RefreshedProvider
 
 
 def replan(  # noqa: PLR0913  # named parts of one question, those after the first three with a default or by name
@@ -47,16 +49,61 @@ def replan(  # noqa: PLR0913  # named parts of one question, those after the fir
         return _replan_deletion(action, observation, provided)
     provider = providers[action.resource.type]
     try:
-        step = decide(node, observation, provider)
+        step, unknown = _step(action, node, observation, provider)
+        if unknown is not None:
+            return Replan(hold=_changed(action, f"what it owes cannot be looked at any more: {unknown.detail}"))
         if step is None:
             return Replan()
-        hazards = hazards_of(node, step, provider)
-        if action.operation is Operation.CREATE and isinstance(observation, Present):
-            is_owned = package is not None or any(equals(old, observation, provider) for old in older)
-            hazards |= frozenset() if is_owned else {Hazard.DATA_LOSS}
+        hazards = hazards_of(node, step, provider) if step.operation is not Operation.MARK else frozenset()
+        is_found = action.operation is Operation.CREATE and isinstance(observation, Present)
+        if is_found and not _is_nobodys(observation, provider, older, package):
+            hazards |= {Hazard.DATA_LOSS}
     except BreachError as error:
         return Replan(hold=_changed(action, error.unobservable.detail), is_breach=True)
     return _compare(action, _without(step, provided), unallowed(node, hazards - action.hazards, older))
+
+
+def _is_nobodys(observation: Observation, provider: AnyProvider, older: Iterable[Node], package: str | None) -> bool:
+    """Whether nothing is lost where something stands that was not there: what runs holds nothing that could be.
+
+    Raises:
+        BreachError: the provider raised or broke its contract.
+    """
+    if package is not None or isinstance(provider, RefreshedProvider):
+        return True
+    return any(equals(old, observation, provider) for old in older)
+
+
+def _step(
+    action: Action, node: Node, observed: Present | Absent, provider: AnyProvider
+) -> tuple[Step | None, Unobservable | None]:
+    """Return what is left to do; why that is not known.
+
+    What a mark or a refresh was planned as tells it apart, whatever the action may become.
+
+    Raises:
+        BreachError: the provider raised or broke its contract.
+    """
+    planned = action.step
+    if not (planned.operation is Operation.MARK or planned.operation.refreshes):
+        return decide(node, observed, provider), None
+    assert isinstance(provider, RefreshedProvider)  # noqa: S101  # nothing else is marked or refreshed
+    owes = owed_in(observed, provider)
+    if isinstance(owes, Unobservable):
+        return None, owes
+    if planned.operation.refreshes:
+        return refresh_step(node, observed, provider), None
+    return (None, None) if isinstance(owes, NotApplicable) else (_mark(planned, node, observed, provider, owes), None)
+
+
+def _mark(
+    planned: Step, node: Node, observed: Present | Absent, provider: AnyRefreshed, owes: str | None
+) -> Step | None:
+    """Return the mark that is missing: what does not run owes nothing, and a stronger mark is one too."""
+    if isinstance(observed, Absent) or not runs(node, observed.fields, provider):
+        return None
+    step = mark_step(owes, marked_by(planned))
+    return step if marked_by(step) != owes else None
 
 
 def _without(step: Step, provided: frozenset[Target]) -> Step:
@@ -66,9 +113,14 @@ def _without(step: Step, provided: frozenset[Target]) -> Step:
     paths = {target.key for target in provided if target.kind == "path"}
     return evolve(
         step,
-        needs=tuple(need for need in step.needs if need.target not in provided),
+        needs=tuple(need for need in step.needs if need.target not in provided and not _is_corrected(need, paths)),
         takes=tuple(path for path in step.takes if path not in paths),
     )
+
+
+def _is_corrected(need: Need, paths: set[str]) -> bool:
+    """Whether what is unsafe on the way is staged together with the action, as it shall be."""
+    return need.target.kind == SAFE_FOLDER and need.target.key in paths
 
 
 def _replan_deletion(action: Action, observation: Present | Absent, provided: frozenset[Target]) -> Replan:

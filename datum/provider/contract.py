@@ -25,7 +25,7 @@ from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
 from datum.model.observation import Absent, Observation, Present
-from datum.model.plan import Effect, Step
+from datum.model.plan import Effect, Operation, Step
 from datum.provider.host import HostReader, HostWriter
 
 CONTRACT_VERSION: Final = 1
@@ -51,6 +51,21 @@ class Removal(enum.StrEnum):
     NEVER = "never"
     # It is nothing on the host that could be left over: a command, a check. It is not even looked at.
     NOTHING = "nothing"
+
+
+class Stage(enum.IntEnum):
+    """Which of several resources that are free to go next goes first; those of one stage go by id (ADR 0033).
+
+    An order among equals only: an edge is what makes one wait for another.
+    """
+
+    ACCOUNTS = 1
+    SOURCES = 2
+    PACKAGES = 3
+    # Files and everything that says nothing of its own.
+    CONTENT = 4
+    UNITS = 5
+    SERVICES = 6
 
 
 class DesiredError(Exception):
@@ -104,6 +119,10 @@ class TargetIndex(Protocol):
 
     def is_exclusive(self, path: str) -> bool:
         """Whether this very path is declared as an exclusive directory."""
+        ...
+
+    def keys(self, kind: str) -> tuple[str, ...]:
+        """Return the keys of every target of one space that is declared and not absent, sorted."""
         ...
 
 
@@ -264,6 +283,66 @@ class StagedProvider(Provider[DesiredT], Protocol[DesiredT]):
 
     def can_stage(self, desired: DesiredT) -> bool:
         """Whether every step of this resource can be staged."""
+        ...
+
+
+@runtime_checkable
+class OrderedProvider(Provider[DesiredT], Protocol[DesiredT]):
+    """A type that goes before or after those of other types that are free to go."""
+
+    order_stage: ClassVar[Stage]
+
+
+@runtime_checkable
+class RefreshedProvider(Provider[DesiredT], Protocol[DesiredT]):
+    """A type whose running resources owe a restart or a reload after others changed (design 4.1).
+
+    What is owed stands in the observed field `owes` (`datum.model.plan.OWES`): None, `reload` or `restart`;
+    `NotApplicable` where nothing runs or no manager is there. `plan` leaves that field alone; steps of the operations
+    `mark`, `reload` and `restart`, whose one change is of that field, are made by the engine and done by `apply`.
+    """
+
+    def triggers(self, desired: DesiredT) -> Mapping[ResourceId, Operation]:
+        """Return the resources after whose change it owes a `restart` or a `reload`.
+
+        Nothing for one that shall not run. Ids that the user wrote need not be declared: the graph says so then.
+        """
+        ...
+
+    def refresh(self, desired: DesiredT, observed: Present | Absent) -> Step | None:
+        """Return the reload or restart that is owed as things are; None: nothing is owed, or it does not run.
+
+        Asked of predicted states as well: `owes` as it will be once everything that is planned was done.
+        """
+        ...
+
+
+@runtime_checkable
+class SettledProvider(Provider[DesiredT], Protocol[DesiredT]):
+    """A type whose changes count once something was told of them: unit files, and the manager's daemon-reload.
+
+    `apply` changes the disk. `settle` is called once for all actions of the type that were applied before it: before
+    the first action of a type that does more than change paths, and at the end. Verified is after that.
+    """
+
+    def settle(self, writer: HostWriter) -> None:
+        """Tell whom it concerns.
+
+        Raises:
+            HostError: that failed; what each action became is observed.
+        """
+        ...
+
+
+@runtime_checkable
+class ValidatedProvider(Provider[DesiredT], Protocol[DesiredT]):
+    """A type whose resources may each name a program that judges them: `validate` of a file."""
+
+    def validation(self, origin: ResourceId, desired: DesiredT) -> Check | None:
+        """Return the program, told the real path; None where there is none.
+
+        It judges the host as it is before anything that lists the resource is started or refreshed.
+        """
         ...
 
 

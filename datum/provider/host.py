@@ -16,6 +16,7 @@ from datum.errors import DatumError, ExitCode
 from datum.model.content import Content
 from datum.model.observation import Cause, Machine, Scope, Unobservable
 from datum.model.result import FailureCause
+from datum.provider.manager import ManagerReader, ManagerWriter, MountEntry
 
 
 class HostError(DatumError):
@@ -70,6 +71,23 @@ class FileKind(enum.StrEnum):
 
 
 @frozen
+class Exposure:
+    """A directory on the way to a path through which somebody else could turn a write elsewhere (design 4.7)."""
+
+    folder: str
+    # What is wrong with it, as a predicate: `is writable by everybody`.
+    why: str
+    # What a person can do about it.
+    hint: str
+    # Uid of its owner, whose own things may be written below it all the same; None: nobody's may.
+    owner: int | None = None
+
+    def sentence(self, path: str) -> str:
+        """Return what is wrong, said of a path below it."""
+        return f"'{self.folder}', on the way to '{path}', {self.why}."
+
+
+@frozen
 class FileFacts:
     """What one look at a path found."""
 
@@ -95,6 +113,8 @@ class FileFacts:
     link: str = ""
     # Time of the last change of its bytes, nanoseconds since the epoch.
     modified: int = 0
+    # What keeps anything from being written at the path, from the root down.
+    exposures: tuple[Exposure, ...] = ()
 
 
 @frozen
@@ -116,6 +136,8 @@ class Missing:
     # The topmost component of the path that does not exist; the path itself when its directory does.
     first: str
     has_residue: bool = False
+    # As `FileFacts.exposures`, of the directories that are there.
+    exposures: tuple[Exposure, ...] = ()
 
 
 @frozen
@@ -133,6 +155,11 @@ class Command:
     directory: str = "/"
     # Name or digits of the user of this root as whom it runs, with that user's groups; empty: as this process.
     user: str = ""
+    # A name: it must not end in the middle (dpkg). `HostWriter.run` runs it in a transient scope whose name begins with
+    # this one where there is a service manager; it writes its output to a file, and neither the end of this process nor
+    # a signal to it ends it; after `timeout` it is still waited for, and a remark says so. A second one of the name is
+    # refused while one runs (`scope-in-use`). Empty: an ordinary program.
+    scope: str = ""
 
 
 @frozen
@@ -222,8 +249,8 @@ class HostReader(Protocol):
         """Return at most `limit` bytes of a regular file."""
         ...
 
-    def list_directory(self, path: str) -> tuple[str, ...]:
-        """Return the names in a directory, sorted, without leftovers of killed writes."""
+    def list_directory(self, path: str, *, leftovers: bool = False) -> tuple[str, ...]:
+        """Return the names in a directory, sorted, without leftovers of killed writes; `leftovers`: only theirs."""
         ...
 
     def below(self, path: str, *, limit: int) -> Below:
@@ -260,6 +287,28 @@ class HostReader(Protocol):
 
     def query(self, command: Command) -> CommandOutcome:
         """Run a program that only asks; it runs with everything read-only where the system allows that."""
+        ...
+
+    def manager(self) -> ManagerReader | None:
+        """Return the service manager of the running system; None where there is none, as below another root."""
+        ...
+
+    def kernel_value(self, path: str) -> bytes | None:
+        """Return what stands in a file below /proc/sys, None if the kernel has no such key.
+
+        Raises:
+            HostError: it cannot be read, as a key that can only be written (cause `denied`).
+        """
+        ...
+
+    def mount_entries(self) -> tuple[MountEntry, ...]:
+        """Return what is mounted on the running system, in the order of mounting; nothing below another root."""
+        ...
+
+    def await_scope(self, name: str, seconds: float) -> bool:
+        """Wait until no program runs in a scope of this name (`Command.scope`), at most so long; return whether that is
+        so. What a program left behind is not waited for.
+        """
         ...
 
 
@@ -317,6 +366,18 @@ class HostWriter(HostReader, Protocol):
 
     def run(self, command: Command) -> CommandOutcome:
         """Run a program that may change anything."""
+        ...
+
+    def manager(self) -> ManagerWriter | None:
+        """Return the service manager of the running system; None where there is none."""
+        ...
+
+    def set_kernel_value(self, path: str, value: bytes) -> None:
+        """Write to a file below /proc/sys, in one write.
+
+        Raises:
+            HostError: the kernel has no such key, or refused the value.
+        """
         ...
 
     def open_content(self, content: Content) -> BinaryIO:

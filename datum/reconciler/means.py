@@ -30,12 +30,16 @@ class RecordingWriter(HostWriter, Protocol):
 class Staging(RecordingWriter, Protocol):
     """A writer that prepares candidates and changes nothing before `commit`; what `Means.staging` returns."""
 
-    def judge(self, checks: Sequence[Check]) -> None:
-        """Show all candidates to every check.
+    def judge(self, checks: Sequence[Check], *, writes: bool = True) -> None:
+        """Show all candidates to every check, or the host as it is where there are none.
+
+        Args:
+            checks: the programs.
+            writes: whether what cannot be shown may be written, judged then, and put back if it is refused.
 
         Raises:
             HostError: `check-failed` or `check-not-run`, with the resource of the check as `check`; the host
-                is as before.
+                is as before. `cannot-be-shown`: it would have to be written, and must not be.
         """
         ...
 
@@ -62,10 +66,14 @@ class Means:
     observe: Callable[[Action], Observation]
     replan: Answer
     writer: Callable[[], RecordingWriter]
-    # One for each transaction that checks judge.
+    # One for each transaction that checks judge, for each action whose marks come after its judging, and for each look
+    # of checks at the host as it is.
     staging: Callable[[], Staging]
     deadline: Callable[[float], AbstractContextManager[None, None]]
     # Seconds on a monotonic clock.
     monotonic: Callable[[], float]
     is_stopping: Callable[[], bool] = field(default=lambda: False)
+    # The number of an action, counted from 1, and the action.
     progress: Callable[[int, Action], None] = field(default=lambda _number, _action: None)
+    # The number of the first, and how many actions one commit does that begins with it: it may take long.
+    together: Callable[[int, int, Action], None] = field(default=lambda _number, _count, _action: None)

@@ -56,18 +56,26 @@ class Ready:
 
 
 class Work:
-    """The results so far, and whom they keep from being done."""
+    """The results so far, and whom they keep from being done.
+
+    Actions are named by their number: how many stand before them in the plan.
+    """
 
     def __init__(self, plan: Plan, means: Means) -> None:
         """Begin; what the plan gives no action and is not in sync counts as broken already."""
         self.means = means
-        self.results: list[ActionResult] = []
+        self._results: dict[int, ActionResult] = {}
         # Resources that keep what requires them from being done, and which of them was the first to.
         self.broken: dict[ResourceId, ResourceId] = {
             origin: verdict.blocked_by or origin
             for origin, verdict in plan.verdicts.items()
             if verdict.kind is not VerdictKind.IN_SYNC
         }
+
+    @property
+    def results(self) -> tuple[ActionResult, ...]:
+        """What became of the actions so far, in the order of the plan."""
+        return tuple(self._results[number] for number in sorted(self._results))
 
     def leave(self, action: Action) -> ActionResult:
         """Return the result of an action that a signal kept from being begun."""
@@ -199,20 +207,34 @@ class Work:
             return (), f"It cannot be looked at any more: {observation.detail}"
         if ready.action.orphan_of is not None and isinstance(observation, Present):
             return ready.step.changes, "It is still there."
-        again = self.means.replan(_unbounded(ready.action), observation, frozenset())
-        if again.step is None and again.hold is None:
-            return (), None
-        there = "present" if isinstance(observation, Present) else "absent"
-        if again.step is None:
-            return (), f"Observed again it is {there}. {again.hold.detail if again.hold else ''}"
-        what = some(map(_words, again.step.changes))
-        return again.step.changes, f"Observed again it is {there}, and a second plan would still change {what}."
+        for question in _questions(ready.action):
+            again = self.means.replan(question, observation, frozenset())
+            there = "present" if isinstance(observation, Present) else "absent"
+            if again.step is not None:
+                what = some(map(_words, again.step.changes))
+                words = f"Observed again it is {there}, and a second plan would still change {what}."
+                return again.step.changes, words
+            if again.hold is not None:
+                return (), f"Observed again it is {there}. {again.hold.detail}"
+        return (), None
 
-    def finish(self, result: ActionResult) -> None:
-        """Take the result of the next action in the order of the plan."""
-        self.results.append(result)
-        if result.outcome.spreads:
-            self.broken[result.action.resource] = result.blocked_by or result.action.resource
+    def finish(self, number: int, result: ActionResult) -> None:
+        """Take the result of one action.
+
+        A mark keeps nothing from being done but the changes it stands before: what a service is, its other actions say.
+        """
+        self._results[number] = result
+        if result.outcome.spreads and result.action.operation is not Operation.MARK:
+            self.spread(result.action.resource, result.blocked_by)
+
+    def spread(self, origin: ResourceId, blocked_by: ResourceId | None = None) -> None:
+        """Keep what requires a resource from being done."""
+        self.broken.setdefault(origin, blocked_by or origin)
+
+    def note(self, number: int, remark: str) -> None:
+        """Add a remark to a result."""
+        result = self._results[number]
+        self._results[number] = evolve(result, remarks=(*result.remarks, remark))
 
 
 def some(names: Iterable[object]) -> str:
@@ -241,11 +263,17 @@ def _cause_of(observation: Observation) -> FailureCause | None:
     return FailureCause.BREACH if observation.cause is Cause.BREACH else FailureCause.UNOBSERVABLE
 
 
-def _unbounded(action: Action) -> Action:
-    """Return the action as one that may become any step: what is left is to be told, not held."""
-    if action.operation is Operation.DELETE:
-        return action
-    return evolve(action, operation=Operation.REPLACE, hazards=frozenset(Hazard))
+def _questions(action: Action) -> tuple[Action, ...]:
+    """Return what the planner is asked when an action was done, as actions.
+
+    It may become any step: what is left is to be told, not held. What was restarted owes nothing, and runs as well.
+    """
+    if action.operation in {Operation.DELETE, Operation.MARK}:
+        return (action,)
+    anything = evolve(action, operation=Operation.REPLACE, hazards=frozenset(Hazard))
+    if not action.operation.refreshes:
+        return (anything,)
+    return (action, evolve(anything, step=Step(Operation.REPLACE, ())))
 
 
 def by_verification(result: ActionResult) -> ActionResult:

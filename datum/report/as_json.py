@@ -76,6 +76,7 @@ def resource_to_json(resource: ResourceReport) -> Mapping[str, JsonValue]:
         "takes": list(resource.takes),
         "hazards": list(resource.hazards),
         "known_after": [str(origin) for origin in resource.known_after],
+        "marks": [{"id": str(origin), "owes": owes} for origin, owes in resource.marks.items()],
         "blocked_by": str(resource.blocked_by) if resource.blocked_by else None,
         "refused_by": str(resource.refused_by) if resource.refused_by else None,
         "hold": _hold(resource.hold),

@@ -1,15 +1,17 @@
 """Plan and results to the resources of a report. Pure."""
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from datum.model.identity import ResourceId
-from datum.model.plan import Action, Change, Orphan, OrphanState, Plan, Verdict, VerdictKind
+from datum.model.plan import Action, Change, Operation, Orphan, OrphanState, Plan, Verdict, VerdictKind
 from datum.model.report import ChangeReport, LeftOver, ResourceReport
 from datum.model.result import ActionResult, Outcome
 from datum.model.secret import HIDDEN
 from datum.report.checks import refusing
+from datum.report.outcomes import OUTCOME_OF, outcomes_of
+from datum.report.waiting import waits
 
 DIFF_LINES: Final = 200
 """A diff is cut after this many lines; what follows is counted."""
@@ -19,13 +21,6 @@ LINE_LENGTH: Final = 1024
 
 NAMED: Final = 10
 """Names that one sentence holds."""
-
-_VERDICTS: Final = {
-    VerdictKind.IN_SYNC: Outcome.IN_SYNC,
-    VerdictKind.SKIPPED: Outcome.SKIPPED,
-    VerdictKind.UNOBSERVABLE: Outcome.UNOBSERVABLE,
-    VerdictKind.IMPOSSIBLE: Outcome.FAILED,
-}
 
 _RAN: Final = frozenset({Outcome.APPLIED, Outcome.FAILED, Outcome.UNVERIFIED, Outcome.BUSY})
 
@@ -37,17 +32,19 @@ def report_resources(plan: Plan, results: Sequence[ActionResult]) -> tuple[Resou
         plan: the plan.
         results: of the reconciler; empty for `datum plan`, where each action is shown as planned.
     """
-    by_action = {result.action.resource: result for result in results}
+    by_resource: dict[ResourceId, deque[ActionResult]] = defaultdict(deque)
+    for result in results:
+        by_resource[result.action.resource].append(result)
     refused = refusing(plan, results)
-    waiting = {} if results else _waiting(plan)
+    waiting = {} if results else waits(plan)
     shown = [
         _from_action(
             action,
-            by_action.get(action.resource),
+            by_resource[action.resource].popleft() if by_resource[action.resource] else None,
             is_judged=action.transaction in plan.checks,
-            waits_for=waiting.get(action.resource),
+            waits_for=waiting.get(number),
         )
-        for action in plan.actions
+        for number, action in enumerate(plan.actions)
     ]
     for origin, verdict in sorted(plan.verdicts.items()):
         if origin in refused:
@@ -60,10 +57,10 @@ def report_resources(plan: Plan, results: Sequence[ActionResult]) -> tuple[Resou
 def count_outcomes(plan: Plan, results: Sequence[ActionResult]) -> Mapping[Outcome, int]:
     """Count the resources by outcome; kept orphans count as `orphan`."""
     refused = refusing(plan, results)
-    counts: Counter[Outcome] = Counter(
-        Outcome.FAILED if origin in refused else _VERDICTS[verdict.kind] for origin, verdict in plan.verdicts.items()
+    failed = refused.keys() & plan.verdicts.keys()
+    counts = Counter(
+        Outcome.FAILED if origin in failed else outcome for origin, outcome in outcomes_of(plan, results).items()
     )
-    counts.update(result.outcome for result in results)
     counts.update(Outcome.ORPHAN for orphan in plan.orphans if is_left(orphan))
     return dict(sorted(counts.items()))
 
@@ -78,38 +75,29 @@ def left_over(plan: Plan, closing: Plan, results: Sequence[ActionResult]) -> tup
 
     Suspect is what ran after the resource's own action, whatever became of it; all that ran where it had none.
     """
-    unsettled = {result.action.resource for result in results if not result.outcome.is_settled}
-    unsettled |= {origin for origin, verdict in plan.verdicts.items() if verdict.kind is not VerdictKind.IN_SYNC}
-    order = [result.action.resource for result in results]
-    ran = [(number, result.action.resource) for number, result in enumerate(results) if result.outcome in _RAN]
+    unsettled = {origin for origin, outcome in outcomes_of(plan, results).items() if not outcome.is_settled}
+    own = {result.action.resource: number for number, result in enumerate(results)}
+    ran = [(number, result.action.resource) for number, result in enumerate(results) if _has_run(result)]
 
     def tell(origin: ResourceId, changes: Iterable[Change]) -> LeftOver:
-        own = order.index(origin) if origin in order else -1
-        suspects = tuple(other for number, other in ran if number > own)
+        later = (other for number, other in ran if number > own.get(origin, -1) and other != origin)
+        suspects = tuple(dict.fromkeys(later))
         return LeftOver(origin, tuple(change.name for change in changes), suspects)
 
-    found = [tell(action.resource, action.changes) for action in closing.actions if action.resource not in unsettled]
+    found = [
+        tell(action.resource, action.changes)
+        for action in closing.actions
+        if action.resource not in unsettled and action.operation is not Operation.MARK
+    ]
     for origin, verdict in sorted(closing.verdicts.items()):
         if verdict.kind is not VerdictKind.IN_SYNC and origin not in unsettled:
             found.append(tell(origin, verdict.step.changes if verdict.step else ()))
     return tuple(found)
 
 
-def _waiting(plan: Plan) -> Mapping[ResourceId, ResourceId]:
-    """Return the actions that a held one of the same plan will have skipped, each with that one.
-
-    They stay in the plan, whose id names them: releasing the hold must not make it another plan.
-    """
-    held = {action.resource: action for action in plan.actions if action.hold is not None}
-    sets = {action.transaction: origin for origin, action in held.items() if action.transaction in plan.checks}
-    found: dict[ResourceId, ResourceId] = {}
-    for action in plan.actions if held else ():
-        blockers = [found.get(origin, origin) for origin in action.requires if origin in held or origin in found]
-        if action.transaction in sets:
-            blockers.append(sets[action.transaction])
-        if action.hold is None and blockers:
-            found[action.resource] = min(blockers)
-    return found
+def _has_run(result: ActionResult) -> bool:
+    """Whether an action may have changed something that people see: a mark is for the manager alone."""
+    return result.outcome in _RAN and result.action.operation is not Operation.MARK
 
 
 def _from_action(
@@ -135,30 +123,48 @@ def _from_action(
         takes=action.takes,
         refused_by=result.refused_by if result else None,
         known_after=action.known_after,
+        marks={service: str(owes) for service, owes in action.marks.items()},
     )
 
 
 def _detail(action: Action, blocker: ResourceId | None, *, is_judged: bool) -> str:
     if action.orphan_of:
         return f"no longer declared; last by {action.orphan_of.short}"
-    if is_judged and blocker and blocker not in action.requires:
+    if blocker is None or blocker in action.requires:
+        return ""
+    if action.operation is Operation.MARK:
+        return f"What it stands before is not done, because of {blocker}: nothing is owed for it."
+    if blocker in action.marks:
+        return f"{blocker} would owe a {action.marks[blocker]} for it, and could not be marked."
+    if is_judged:
         return f"It is checked together with {blocker}, or with what requires that: all or nothing."
     return ""
 
 
-def _refusal(origin: ResourceId, verdict: Verdict, candidates: Sequence[ResourceId]) -> ResourceReport:
-    names = ", ".join(map(str, candidates[:NAMED]))
-    more = f" and {len(candidates) - NAMED} more" if len(candidates) > NAMED else ""
+def _refusal(origin: ResourceId, verdict: Verdict, kept: Sequence[Action]) -> ResourceReport:
+    guarded = [action.resource for action in kept if _is_guarded(action, origin)]
+    candidates = [action.resource for action in kept if not _is_guarded(action, origin)]
+    words = [f"{_named(candidates)} from the host"] if candidates else []
+    words += [f"{_named(guarded)} from being started or refreshed"] if guarded else []
     return ResourceReport(
-        id=origin, outcome=Outcome.FAILED, location=verdict.location, detail=f"It kept {names}{more} from the host."
+        id=origin, outcome=Outcome.FAILED, location=verdict.location, detail=f"It kept {', and '.join(words)}."
     )
+
+
+def _is_guarded(action: Action, origin: ResourceId) -> bool:
+    return any(check.resource == origin for check in action.guards)
+
+
+def _named(origins: Sequence[ResourceId]) -> str:
+    more = f" and {len(origins) - NAMED} more" if len(origins) > NAMED else ""
+    return f"{', '.join(map(str, origins[:NAMED]))}{more}"
 
 
 def _from_verdict(origin: ResourceId, verdict: Verdict) -> ResourceReport:
     changes: Iterable[Change] = verdict.step.changes if verdict.step else ()
     return ResourceReport(
         id=origin,
-        outcome=_VERDICTS[verdict.kind],
+        outcome=OUTCOME_OF[verdict.kind],
         operation=str(verdict.step.operation) if verdict.step else "",
         location=verdict.location,
         changes=tuple(report_change(change) for change in changes),

@@ -18,7 +18,7 @@ from datum.errors import InternalError, SettingsError
 from datum.model.identity import HostName
 from datum.model.manifest import Enforcement
 from datum.model.outcome import Withheld
-from datum.model.plan import Label
+from datum.model.plan import Label, Operation
 from datum.model.pointer import Pointer, SettleInput, TrailEntry
 from datum.model.result import ActionResult, FailureCause, Outcome
 from datum.model.revision import Revision, SourceStatus
@@ -266,9 +266,10 @@ def may_roll_back(pointer: Pointer, target: TrailEntry, facts: RollbackFacts) ->
 
 
 def _is_to_blame(result: ActionResult) -> bool:
-    """Whether the revision itself, not the moment, made this action fail."""
+    """Whether the revision itself, not the moment, made this action fail; a mark is between manager and engine."""
     return (
         result.outcome in {Outcome.FAILED, Outcome.UNVERIFIED}
+        and result.action.operation is not Operation.MARK
         and result.action.label in {Label.INTENT, Label.RETRY}
         and result.cause not in _EXCUSED
     )

@@ -1,14 +1,19 @@
 """The looking half of a host in memory."""
 
 import errno
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 
+from datum.host.kernel import check_kernel_path, kernel_error
+from datum.host.residue import residue_name
 from datum.model.content import blob_id
 from datum.model.observation import Cause, Machine
 from datum.model.result import FailureCause
-from datum.provider.host import Below, Command, CommandOutcome, FileFacts, FileKind, HostError, Missing
+from datum.provider.host import Below, Command, CommandOutcome, Exposure, FileFacts, FileKind, HostError, Missing
+from datum.provider.manager import ManagerReader, MountEntry
 from datum.provider.paths import is_below, normal_path, parents
-from datum.testing.world import Answer, FakeFile, FakeWorld, system_error
+from datum.testing.manager import FakeManager
+from datum.testing.world import OTHERS_WRITE, STICKY, Answer, FakeFile, FakeWorld, Player, system_error
 
 
 class FakeReader:
@@ -37,10 +42,10 @@ class FakeReader:
         residue = real in self._world.residues
         missing = self._walk(path)
         if missing is not None:
-            return Missing(missing)
+            return Missing(missing, exposures=self._exposures(missing))
         found = self._world.files.get(real)
         if found is None:
-            return Missing(path, has_residue=residue)
+            return Missing(path, residue, self._exposures(real))
         return FileFacts(
             found.kind,
             found.mode,
@@ -49,12 +54,13 @@ class FakeReader:
             len(found.data),
             blob=blob_id(found.data, blob) if blob and found.kind is FileKind.REGULAR else "",
             links=found.links,
-            is_mount_point=found.is_mount_point,
+            is_mount_point=self._world.is_mount_point(real),
             has_residue=residue,
             without=self._without(real),
             identity=f"fake:{real}" if found.links == 1 and found.kind is not FileKind.DIRECTORY else "",
             link=found.link,
             modified=found.modified,
+            exposures=self._exposures(real),
         )
 
     def read_file(self, path: str, *, limit: int) -> bytes:
@@ -65,12 +71,15 @@ class FakeReader:
             raise HostError(f"'{path}' is no regular file.", code="not-a-file")
         return found.data[:limit]
 
-    def list_directory(self, path: str) -> tuple[str, ...]:
+    def list_directory(self, path: str, *, leftovers: bool = False) -> tuple[str, ...]:
         """As `HostReader`."""
         self._world.enter("list_directory", path)
         if path != "/" and self._find(path).kind is not FileKind.DIRECTORY:
             raise system_error(errno.ENOTDIR, path)
         real = self._world.real(path)
+        if leftovers:
+            beside = (other for other in self._world.residues if parents(other)[:1] == (real,))
+            return tuple(sorted(residue_name(other.rpartition("/")[2], real) for other in beside))
         names = (other for other in self._world.files if parents(other)[:1] == (real,))
         return tuple(sorted(other.rpartition("/")[2] for other in names))
 
@@ -82,14 +91,15 @@ class FakeReader:
         if self._walk(path) is not None or (path != "/" and (top is None or top.kind is not FileKind.DIRECTORY)):
             return Below()
         found = self._world.below(real)
-        mounts = [other for other in found if self._world.files[other].is_mount_point]
+        mounts = [other for other in found if self._world.is_mount_point(other)]
         seen = [other for other in found if not any(is_below(other, mount) and other != mount for mount in mounts)]
         if len(seen) > limit:
             raise HostError(f"'{path}' holds more than {limit} entries.", code="too-many-entries", discounted=True)
-        if top is not None and top.is_mount_point:
+        if top is not None and self._world.is_mount_point(real):
             mounts.insert(0, real)
-        as_asked = [tuple(path + other[len(real) :] for other in paths) for paths in (seen, mounts)]
-        return Below(*as_asked) if path != "/" else Below(tuple(seen), tuple(mounts))
+        left = sorted(self._leftovers_below(real, seen))
+        as_asked = [tuple(path + other[len(real) :] for other in paths) for paths in (seen, mounts, left)]
+        return Below(*as_asked) if path != "/" else Below(tuple(seen), tuple(mounts), tuple(left))
 
     def user_id(self, name: str) -> int | None:
         """As `HostReader`."""
@@ -124,11 +134,54 @@ class FakeReader:
     def query(self, command: Command) -> CommandOutcome:
         """As `HostReader`; a program that the fake does not know as one that only asks is refused."""
         self._world.enter("query", " ".join(command.argv))
-        return self._answer(command, self._world.queries, "query")
+        return self._answer(command, self._world.queries, self._world.asking_players, "query")
 
-    def _answer(self, command: Command, known: Mapping[tuple[str, ...], Answer], method: str) -> CommandOutcome:
+    def manager(self) -> ManagerReader | None:
+        """As `HostReader`."""
+        return FakeManager(self._world) if self._has_manager() else None
+
+    def kernel_value(self, path: str) -> bytes | None:
+        """As `HostReader`."""
+        self._world.enter("kernel_value", path)
+        check_kernel_path(path)
+        key = self._world.kernel.get(path) if self._is_running_system else None
+        if key is not None and key.is_write_only:
+            raise kernel_error(errno.EACCES, path, "read")
+        return None if key is None else key.data
+
+    def mount_entries(self) -> tuple[MountEntry, ...]:
+        """As `HostReader`."""
+        self._world.enter("mount_entries", "")
+        return tuple(self._world.mounts) if self._is_running_system else ()
+
+    def await_scope(self, name: str, seconds: float) -> bool:  # noqa: ARG002 - no time passes here
+        """As `HostReader`; a scope of this name that ends does so now."""
+        self._world.enter("await_scope", name)
+        if name not in self._world.scopes:
+            return True
+        ending = self._world.scopes[name]
+        if ending is None:
+            return False
+        del self._world.scopes[name]
+        ending(self._world)
+        return True
+
+    def _has_manager(self) -> bool:
+        self._world.enter("manager", "")
+        return self._is_running_system and self._world.manager.is_there
+
+    def _answer(
+        self,
+        command: Command,
+        known: Mapping[tuple[str, ...], Answer],
+        players: Mapping[str, Player],
+        method: str,
+    ) -> CommandOutcome:
         text = " ".join(command.argv)
         answer = known.get(command.argv)
+        player = players.get(command.argv[0].rpartition("/")[2])
+        if answer is None and player is not None:
+            answer = partial(_play, player, command)
         if answer is None:
             raise HostError(f"The fake host knows no {method} of: {text}", code="unknown-program")
         if command.user and not self._knows(command.user):
@@ -149,6 +202,24 @@ class FakeReader:
     def _without(self, path: str) -> frozenset[str]:
         folders = [folder for folder in self._world.without if is_below(path, folder)]
         return self._world.without[max(folders, key=len)] if folders else frozenset()
+
+    def _exposures(self, real: str) -> tuple[Exposure, ...]:
+        """Return what keeps the writer from writing at a path; no directory is declared for a group here."""
+        found = []
+        for folder in reversed(parents(real)[:-1]):
+            above = self._world.files[folder]
+            if above.uid not in {0, self._caller[0]}:
+                found.append(Exposure(folder, f"belongs to uid {above.uid}", "`chown` it", above.uid))
+            if int(above.mode, 8) & OTHERS_WRITE and not int(above.mode, 8) & STICKY:
+                found.append(Exposure(folder, "is writable by others", f"`chmod go-w {folder}`"))
+        return tuple(found)
+
+    def _leftovers_below(self, real: str, seen: Collection[str]) -> Iterator[str]:
+        """Yield the leftovers that lie in a directory, or in one of those seen below it."""
+        for beside in self._world.residues:
+            folder, _, name = beside.rpartition("/")
+            if folder == real or folder in seen:
+                yield f"{folder}/{residue_name(name, folder)}"
 
     def _find(self, path: str) -> FakeFile:
         real = self._world.real(path)
@@ -176,6 +247,10 @@ class FakeReader:
             if found is None or found.kind is not FileKind.DIRECTORY:
                 return folder
         return None
+
+
+def _play(player: Player, command: Command, world: FakeWorld) -> CommandOutcome:
+    return player(world, command)
 
 
 def _name_of(names: Mapping[str, int], number: int) -> str:

@@ -38,6 +38,10 @@ class EveryTarget:
         """As `TargetIndex`."""
         return ResourceId("other", path)
 
+    def keys(self, kind: str) -> tuple[str, ...]:
+        """As `TargetIndex`."""
+        return (f"declared-{kind}",)
+
     def paths_below(self, path: str) -> tuple[str, ...]:
         """As `TargetIndex`."""
         return (f"{path.rstrip('/')}/declared", f"{path.rstrip('/')}/declared/below")

@@ -4,10 +4,14 @@ from collections.abc import Callable, Sequence
 
 from attrs import evolve
 
+from datum.host.refusing import RefusingManager
 from datum.host.staging_checks import CheckError, Judge
+from datum.host.staging_set import cannot_be_staged
 from datum.model.check import Check
 from datum.model.observation import Machine
 from datum.provider.host import Command, CommandOutcome, DirectoryWrite, FileWrite, HostError, LinkWrite
+from datum.provider.manager import ManagerWriter
+from datum.testing.reader import FakeReader
 from datum.testing.world import FakeFile, FakeWorld
 from datum.testing.writer import FakeWriter
 
@@ -89,8 +93,21 @@ class FakeStaging(FakeWriter):
         """Refuse, as the real one does."""
         raise HostError(f"'{command.argv[0]}' cannot be run for a candidate.", code="cannot-be-staged")
 
-    def judge(self, checks: Sequence[Check]) -> None:
+    def manager(self) -> ManagerWriter | None:
+        """Return a manager that can be asked and refuses to do anything, as the real one does."""
+        asked = FakeReader.manager(self)
+        return None if asked is None else RefusingManager(asked)
+
+    def set_kernel_value(self, path: str, value: bytes) -> None:  # noqa: ARG002 - refused, whatever it is
+        """Refuse, as the real one does."""
+        raise cannot_be_staged(f"'{path}' cannot be set for a candidate.")
+
+    def judge(self, checks: Sequence[Check], *, writes: bool = True) -> None:  # noqa: ARG002 - everything can be shown
         """Let the checks of the files, then these, see the copy.
+
+        Args:
+            checks: the programs.
+            writes: as with the real host, where not everything can be shown.
 
         Raises:
             HostError: `check-failed` or `check-not-run`, with the resource of the check as `check`.

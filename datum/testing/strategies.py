@@ -7,6 +7,7 @@ change.
 from collections.abc import Mapping
 from typing import Final, Literal
 
+from attrs import evolve
 from hypothesis import strategies as st
 
 from datum.diagnostics import Diagnostic, Severity, SourceLocation
@@ -28,7 +29,7 @@ from datum.model.manifest import (
     OnRemoval,
     Resource,
 )
-from datum.model.observation import Absent, Cause, Machine, NotApplicable, Present, Scope, Unobservable
+from datum.model.observation import Absent, Cause, Machine, NotApplicable, Present, Scope, Unobservable, UnsafeFolder
 from datum.model.plan import (
     Action,
     Change,
@@ -215,6 +216,8 @@ limits = st.builds(
     st.none() | st.integers(0, 100),
     st.dictionaries(st.sampled_from(LimitClass), st.integers(0, 99), max_size=3),
     st.none() | revisions,
+    st.none() | st.integers(0, 99),
+    st.none() | st.integers(0, 99),
 )
 """Brakes."""
 
@@ -260,10 +263,22 @@ field_maps = st.dictionaries(
 sorted_paths: st.SearchStrategy[tuple[str, ...]] = st.sets(paths, max_size=3).map(lambda found: tuple(sorted(found)))
 """Paths, each once."""
 
-presents = st.builds(Present, field_maps, json_objects, st.just("") | st.just("1:2"), sorted_paths, sorted_paths)
+unsafe_folders = st.lists(st.builds(UnsafeFolder, paths, _WORDS), max_size=2).map(tuple)
+"""What keeps something from being written."""
+
+presents = st.builds(
+    Present,
+    field_maps,
+    json_objects,
+    st.just("") | st.just("1:2"),
+    sorted_paths,
+    sorted_paths,
+    st.lists(_WORDS, max_size=2).map(tuple),
+    unsafe_folders,
+)
 """What is there."""
 
-absents = st.builds(Absent, field_maps)
+absents = st.builds(Absent, field_maps, unsafe_folders)
 """What is not there."""
 
 observations: st.SearchStrategy[Present | Absent | Unobservable] = presents | absents | unobservables
@@ -329,12 +344,17 @@ def _action(origin: ResourceId, step: Step, hold: Hold | None, label: Label, haz
 
 
 actions = st.builds(
-    _action,
-    resource_ids,
-    steps,
-    st.none() | holds,
-    st.sampled_from(Label),
-    st.frozensets(st.sampled_from(Hazard)),
+    evolve,
+    st.builds(
+        _action,
+        resource_ids,
+        steps,
+        st.none() | holds,
+        st.sampled_from(Label),
+        st.frozensets(st.sampled_from(Hazard)),
+    ),
+    marks=st.dictionaries(resource_ids, st.sampled_from((Operation.REFRESH_RELOAD, Operation.REFRESH_RESTART))),
+    guards=st.lists(checks, max_size=2).map(tuple),
 )
 """Actions whose step is their own."""
 

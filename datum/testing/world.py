@@ -1,12 +1,18 @@
 """What a fake host consists of: files, accounts, programs, faults, and a record of what was done. In memory only."""
 
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from attrs import define, field, frozen
 
 from datum.host.failures import host_error
-from datum.provider.host import CommandOutcome, DirectoryWrite, FileKind, FileWrite, HostError, LinkWrite
-from datum.provider.paths import is_below
+from datum.provider.host import Command, CommandOutcome, DirectoryWrite, FileKind, FileWrite, HostError, LinkWrite
+from datum.provider.manager import MountEntry
+from datum.provider.paths import is_below, parents
+from datum.testing.units import FakeUnits
+
+OTHERS_WRITE: Final = 0o022
+STICKY: Final = 0o1000
 
 
 def system_error(number: int, path: str, doing: str = "look at") -> HostError:
@@ -55,6 +61,12 @@ class JournalEntry:
     takes: tuple[str, ...] = ()
     # As whom a program ran; empty: as the caller.
     user: str = ""
+    # `Command.scope` of a program.
+    scope: str = ""
+    # What `mark` was given, sorted.
+    marks: tuple[str, ...] = ()
+    # What `set_kernel_value` was given.
+    value: bytes = b""
 
 
 @define
@@ -88,8 +100,26 @@ class Fault:
 
 # Judges a candidate: argv (with its path put in) and bytes; the complaint, or empty when it passes.
 Check = Callable[[tuple[str, ...], bytes], str]
-# Answers a program.
+# Answers one command line.
 Answer = Callable[["FakeWorld"], CommandOutcome]
+# Plays a program: it may look at all that it was given, and change the world.
+Player = Callable[["FakeWorld", Command], CommandOutcome]
+# What happens when a program that ran in a scope ends.
+Ending = Callable[["FakeWorld"], None]
+
+
+@define
+class FakeKey:
+    """One file below /proc/sys."""
+
+    # As it is read, newline included.
+    data: bytes
+    # What a write makes of it: what is read afterwards, or the `errno` of a refusal. None: the value with a newline.
+    writes: Callable[[bytes], bytes | int] | None = None
+    # EACCES for every look, as with a key of mode 0200.
+    is_write_only: bool = False
+    # EROFS for every write, as with /proc/sys in a container.
+    is_read_only: bool = False
 
 
 @define
@@ -110,6 +140,17 @@ class FakeWorld:
     blobs: dict[str, bytes] = field(factory=dict)
     queries: dict[tuple[str, ...], Answer] = field(factory=dict)
     programs: dict[tuple[str, ...], Answer] = field(factory=dict)
+    # Programs that are played, by the last component of the first of argv: those that only ask, and those that do.
+    asking_players: dict[str, Player] = field(factory=dict)
+    players: dict[str, Player] = field(factory=dict)
+    # The service manager, its units included.
+    manager: FakeUnits = field(factory=FakeUnits)
+    # Keys of the kernel by absolute path.
+    kernel: dict[str, FakeKey] = field(factory=dict)
+    # What is mounted, in the order of mounting.
+    mounts: list[MountEntry] = field(factory=list)
+    # Scopes that are alive, and what happens at their end; None: they do not end while somebody waits.
+    scopes: dict[str, Ending | None] = field(factory=dict)
     # By the program's name, first of argv.
     checks: dict[str, Check] = field(factory=dict)
     faults: list[Fault] = field(factory=list)
@@ -123,6 +164,17 @@ class FakeWorld:
             if is_below(path, link):
                 return place + path[len(link) :]
         return path
+
+    def add(self, path: str, file: FakeFile) -> None:
+        """Put something at a path, and directories above it where there are none."""
+        for folder in reversed(parents(path)[:-1]):
+            self.files.setdefault(folder, FakeFile(FileKind.DIRECTORY, "0755"))
+        self.files[path] = file
+
+    def is_mount_point(self, path: str) -> bool:
+        """Whether something is mounted on a path without well-known links."""
+        found = self.files.get(path)
+        return (found is not None and found.is_mount_point) or any(entry.point == path for entry in self.mounts)
 
     def below(self, path: str) -> list[str]:
         """Return all that lies below a path without well-known links, sorted."""

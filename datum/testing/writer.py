@@ -7,16 +7,18 @@ from typing import BinaryIO
 
 from attrs import evolve
 
+from datum.host.jobs import scope_in_use
+from datum.host.kernel import check_kernel_path, kernel_error, no_kernel
 from datum.model.content import Content
 from datum.model.observation import Cause, Machine
 from datum.model.result import FailureCause
 from datum.provider.host import Command, CommandOutcome, DirectoryWrite, FileKind, FileWrite, HostError, LinkWrite
+from datum.provider.manager import ManagerWriter
 from datum.provider.paths import parents
+from datum.testing.manager import FakeManagerWriter
 from datum.testing.reader import FakeReader
-from datum.testing.world import FakeFile, FakeWorld, JournalEntry, system_error
+from datum.testing.world import OTHERS_WRITE, STICKY, FakeFile, FakeWorld, JournalEntry, system_error
 
-_OTHERS_WRITE = 0o022
-_STICKY = 0o1000
 _SPECIAL_BITS = 0o7000
 
 
@@ -101,7 +103,7 @@ class FakeWriter(FakeReader):
         self._world.enter("remove_file", path)
         found = self._place(path, self._user_of(path))
         _refuse_directory(path, found, "remove")
-        if found is not None and found.is_mount_point:
+        if found is not None and self._world.is_mount_point(self._world.real(path)):
             raise system_error(errno.EBUSY, path, "remove")
         real = self._world.real(path)
         self._world.files.pop(real, None)
@@ -133,10 +135,34 @@ class FakeWriter(FakeReader):
         """As `HostWriter`; a program that the fake does not know is refused."""
         text = " ".join(command.argv)
         self._world.enter("run", text)
-        self._world.journal.append(JournalEntry("run", text, user=command.user))
-        outcome = self._answer(command, self._world.programs, "run")
+        if command.scope in self._world.scopes:
+            raise scope_in_use(command.scope)
+        self._world.journal.append(JournalEntry("run", text, user=command.user, scope=command.scope))
+        outcome = self._answer(command, self._world.programs, self._world.players, "run")
         self._world.leave("run", text)
         return outcome
+
+    def manager(self) -> ManagerWriter | None:
+        """As `HostWriter`."""
+        return FakeManagerWriter(self._world) if self._has_manager() else None
+
+    def set_kernel_value(self, path: str, value: bytes) -> None:
+        """As `HostWriter`."""
+        self._world.enter("set_kernel_value", path)
+        check_kernel_path(path)
+        if not self._is_running_system:
+            raise no_kernel(path)
+        key = self._world.kernel.get(path)
+        if key is None:
+            raise kernel_error(errno.ENOENT, path, "write", value)
+        if key.is_read_only:
+            raise kernel_error(errno.EROFS, path, "write", value)
+        answer = value.rstrip(b"\n") + b"\n" if key.writes is None else key.writes(value)
+        self._world.journal.append(JournalEntry("set_kernel_value", path, value=value))
+        if isinstance(answer, int):
+            raise kernel_error(answer, path, "write", value)
+        key.data = answer
+        self._world.leave("set_kernel_value", path)
 
     def open_content(self, content: Content) -> BinaryIO:
         """As `HostWriter`."""
@@ -176,7 +202,7 @@ class FakeWriter(FakeReader):
         """Refuse to remove a directory in which something is mounted, or lies that may not go."""
         real = self._world.real(path)
         found = self._world.below(real)
-        if any(self._world.files[other].is_mount_point for other in (real, *found)):
+        if any(self._world.is_mount_point(other) for other in (real, *found)):
             raise HostError(
                 f"Cannot remove '{path}': something is mounted in it.", code="holds-mount", failure=FailureCause.BUSY
             )
@@ -229,7 +255,7 @@ def _first(wanted: int | None, otherwise: int) -> int:
 
 def _refuse_unsafe(folder: str, found: FakeFile, trusted: Collection[int | None]) -> None:
     bits = int(found.mode, 8)
-    if found.uid not in trusted or (bits & _OTHERS_WRITE and not bits & _STICKY):
+    if found.uid not in trusted or (bits & OTHERS_WRITE and not bits & STICKY):
         raise HostError(
             f"'{folder}' (mode {found.mode}, uid {found.uid}) lets others than root and the owner write.",
             code="unsafe-path",

@@ -410,6 +410,11 @@ def test_nothing_is_written_where_others_could_turn_the_path(scene: Scene) -> No
         }
     )
     assert scene.init().code == 0
+    plan = planned(scene)
+    assert {name: plan[f"file:/srv/{name}/x"]["outcome"] for name in names} == {
+        "open": "failed", "group": "failed", "sticky": None, "declared": None,
+    }  # fmt: skip
+    assert "'/srv/group', on the way to '/srv/group/x'" in said(plan["file:/srv/group/x"])
     scene.apply(code=1)
     assert {name: scene.at(f"/srv/{name}/x").exists() for name in names} == {
         "open": False, "group": False, "sticky": True, "declared": True,
@@ -417,6 +422,35 @@ def test_nothing_is_written_where_others_could_turn_the_path(scene: Scene) -> No
     found = reported(scene)
     assert "/srv/open" in said(found["file:/srv/open/x"])
     assert "/srv/group" in said(found["file:/srv/group/x"])
+
+
+@needs_root
+def test_what_keeps_a_path_from_being_written_matters_only_where_there_is_something_to_write(scene: Scene) -> None:
+    """In sync it is in sync, absent it is absent, and a pass that corrects the directory writes below it."""
+    for path in ("/srv/there/x", "/srv/corrected/old"):
+        scene.write(path, "x\n")
+    for name in ("there", "corrected"):
+        scene.at(f"/srv/{name}").chmod(0o770)
+    wanted: dict[str, dict[str, Any]] = {
+        "file:/srv/there/x": {"content": "x\n"},
+        "file:/srv/there/y": {"absent": True},
+        "directory:/srv/corrected": {"mode": "0750"},
+        "file:/srv/corrected/x": {"content": "x\n"},
+    }
+    scene.commit(wanted)
+    assert scene.init().code == 0
+    assert planned(scene)["file:/srv/corrected/x"]["outcome"] is None
+    scene.apply()
+    assert scene.read("/srv/corrected/x") == "x\n"
+    assert_settled(scene)
+    scene.write("/srv/there/x", "drifted\n")
+    assert "'/srv/there'" in said(planned(scene)["file:/srv/there/x"])
+    scene.apply(code=1)
+    scene.commit({**wanted, "directory:/srv/there": {"mode": "0770"}})
+    assert "no resource declares that directory" in said(planned(scene)["file:/srv/there/x"])
+    scene.commit({**wanted, "directory:/srv/there": {"mode": "0770", "group": 0}})
+    scene.apply()
+    assert scene.read("/srv/there/x") == "x\n"
 
 
 def test_mistakes_in_declarations_leave_the_host_alone(scene: Scene) -> None:

@@ -104,14 +104,29 @@ def test_a_folder_that_a_group_may_write_is_cleared_with_all_in_it(
 
 
 @pytest.mark.parametrize(("name", "fields"), CLEARING)
-def test_a_leftover_beside_nothing_that_is_declared_is_told(scene: Scene, name: str, fields: dict[str, Any]) -> None:
-    scene.write("/srv/x/.z.datum~.dpkg-tmp", "half")
+def test_a_leftover_beside_nothing_that_is_declared_goes_and_is_no_removal(
+    scene: Scene, name: str, fields: dict[str, Any]
+) -> None:
+    """A file, and a directory that gave way, with what is in it; one of two names of a file stays, and is told."""
     declare(scene, {name: fields})
     assert scene.init().code == 0
     scene.apply()
-    scene.write("/srv/x/stray", "x\n")
+    scene.write("/srv/x/.z.datum~.dpkg-tmp", "half")
+    scene.write("/srv/x/.was.datum~.dpkg-tmp/sub/x", "x\n")
+    scene.write("/srv/other", "x\n")
+    scene.at("/srv/x/.linked.datum~.dpkg-tmp").hardlink_to(scene.at("/srv/other"))
+    found = planned(scene)[name]
+    assert [(one["field"], one["before"], one["after"]) for one in found["changes"]] == [
+        ("./was", "residue", None),
+        ("./z", "residue", None),
+    ]
+    assert not found.get("takes")
     (entry,) = json.loads(scene.run("plan", "--json").out)["kept"]
-    assert [(one["path"], "leftover" in one["why"]) for one in entry["paths"]] == [("./.z.datum~.dpkg-tmp", True)]
+    told = [(one["path"], "leftover" in one["why"]) for one in entry["paths"]]
+    assert told == [("./.linked.datum~.dpkg-tmp", True)]
+    scene.apply()
+    assert [path for path in below(scene, "/srv/x") if "datum~" in path] == [".linked.datum~.dpkg-tmp"]
+    assert planned(scene) == {}
 
 
 @needs_root

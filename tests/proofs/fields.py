@@ -83,6 +83,50 @@ def _check(script: str, more: Resources | None = None, shown: str = "text", **ab
     return Proof({**guarded, f"check:{_NAME}": check}, _SHOW, shown, "echo spoilt > AT")
 
 
+def _account(kind: str, show: str, shown: str, spoil: str, **about: Any) -> Proof:
+    return Proof({f"{kind}:{_NAME}": about}, show, shown, spoil)
+
+
+def _user(show: str, shown: str, spoil: str, **about: Any) -> Proof:
+    return _account("user", show, shown, spoil, **about)
+
+
+def _passwd(number: int, shown: str, spoil: str, **about: Any) -> Proof:
+    return _user(f"grep ^{_NAME}: /etc/passwd | cut -d: -f{number}", shown, f"{spoil} {_NAME}", **about)
+
+
+def _shadow(number: int, shown: str, spoil: str, **about: Any) -> Proof:
+    return _user(f"grep ^{_NAME}: /etc/shadow | cut -d: -f{number}", shown, f"{spoil} {_NAME}", **about)
+
+
+def _key(user: str, shown: str, spoil: str, **about: Any) -> Proof:
+    key = {"key": _KEY, "path": _AT, **about}
+    return Proof({f"authorized_key:{user}/{_NAME}": key}, "cat AT", f"# own {shown}", spoil, "echo '# own' > AT")
+
+
+# Offers packages named after a field: `deb NAME VERSION [MORE FIELDS]`, `offer` after the last of them.
+_ARCHIVE: Final = r"""
+mkdir -p /srv/archive; cd /srv/archive; echo 'deb [trusted=yes] copy:/srv/archive ./' > /etc/apt/sources.list
+deb() {
+  work=$(mktemp -d); chmod 755 $work; mkdir $work/DEBIAN
+  printf 'Package: %s\nVersion: %s\nDescription: d\nMaintainer: N <n@example.org>\n' $1 $2 > $work/DEBIAN/control
+  printf 'Architecture: all\n%s\n' "${3:-Section: misc}" >> $work/DEBIAN/control
+  dpkg-deb --root-owner-group -Znone -b $work . > /dev/null; rm -r $work
+}
+offer() {
+  for file in *.deb; do
+    dpkg-deb -f $file; printf 'Filename: ./%s\nSize: %s\n' $file $(stat -c %s $file)
+    printf 'SHA256: %s\n\n' $(sha256sum $file | cut -d' ' -f1)
+  done > Packages
+}
+"""
+
+
+def _package(show: str, shown: str, spoil: str, before: str, **about: Any) -> Proof:
+    script = f"{_ARCHIVE}\n{before}\noffer"
+    return Proof({f"package:{_NAME}": about}, show, shown, spoil, script)
+
+
 def text(script: str) -> str:
     """Return a script that stands in a manifest."""
     return script.replace("AT", _AT)
@@ -90,6 +134,11 @@ def text(script: str) -> str:
 
 _MADE: Final[dict[str, Any]] = {"creates": _AT}
 _ON_HOSTS_NETWORK: Final = '[ "$(readlink /proc/self/ns/net)" = "$(readlink /proc/1/ns/net)" ]'
+_GID: Final = f"getent group {_NAME} | cut -d: -f3"
+_GROUPS: Final = f"id -Gn {_NAME} | tr ' ' '\\n' | sort"
+_HASH: Final = "$6$saltsalt$" + "a" * 86
+_KEY: Final = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIIvVRUcBvbXkHdYbbhGJ9aHWkqqg5rA1cD1Zy3E9mO9q"
+_FROM: Final = 'from="10.0.0.0/8,!10.1.0.0/16"'
 _GREP: Final = ["/bin/grep", "-q", "^text", "{path}"]
 
 PROVEN_FIELDS: Final[Mapping[str, Proof]] = {
@@ -179,6 +228,57 @@ PROVEN_FIELDS: Final[Mapping[str, Proof]] = {
     "check.environment": _check('[ "$A" = "one two" ]', environment={"A": "one two"}),
     "check.timeout": _check("sleep 0.2", timeout=30),
     "check.network": _check(_ON_HOSTS_NETWORK, network=True),
+    "user.uid": _passwd(3, "4001", "usermod -u 9001", uid=4001),
+    "user.group": _user(f"id -gn {_NAME}", "games", f"usermod -g mail {_NAME}", group="games"),
+    "user.groups": _user(_GROUPS, f"games mail {_NAME}", f"gpasswd -d {_NAME} games", groups=["games", "mail"]),
+    "user.groups_mode": _user(
+        _GROUPS, f"games {_NAME}", f"usermod -aG mail {_NAME}", groups=["games"], groups_mode="exact",
+    ),
+    "user.comment": _passwd(5, "Ünd, more", "usermod -c other", comment="Ünd, more"),
+    "user.home": _passwd(6, _AT, "usermod -d /srv/other", home=_AT),
+    "user.shell": _passwd(7, "/bin/bash", "usermod -s /bin/dash", shell="/bin/bash"),
+    "user.password": _shadow(2, _HASH, "usermod -p '*'", password=_HASH),
+    "user.locked": _shadow(2, f"!{_HASH}", "usermod -U", password=_HASH, locked=True),
+    "user.expires": _shadow(8, "22644", "usermod -e ''", expires="2031-12-31"),
+    "user.min_days": _shadow(4, "3", "chage -m 0", min_days=3),
+    "user.max_days": _shadow(5, "90", "chage -M 9", max_days=90),
+    "user.warn_days": _shadow(6, "5", "chage -W 9", warn_days=5),
+    "user.inactive_days": _shadow(7, "10", "chage -I -1", inactive_days=10),
+    "user.system": _user(f"[ $(id -u {_NAME}) -lt 1000 ] && echo small", "small", f"userdel {_NAME}", system=True),
+    "user.create_home": _user(f"stat -c %U /home/{_NAME}", _NAME, f"userdel -r {_NAME}", create_home=True),
+    "group.gid": _account("group", _GID, "4100", f"groupmod -g 9101 {_NAME}", gid=4100),
+    "group.members": _account(
+        "group", f"getent group {_NAME} | cut -d: -f4", "games,mail", f"gpasswd -d games {_NAME}",
+        members=["mail", "games"],
+    ),
+    "group.system": _account(
+        "group", f"[ $({_GID}) -lt 1000 ] && echo small", "small", f"groupdel {_NAME}", system=True,
+    ),
+    "authorized_key.key": _key("games", _KEY, "echo '# own' > AT"),
+    "authorized_key.options": _key(
+        "mail", f"{_FROM},no-pty {_KEY}", "sed -i s/^from.*no-pty.// AT", options=[_FROM, "no-pty"],
+    ),
+    "authorized_key.comment": _key("news", f"{_KEY} me", "sed -i s/me$/you/ AT", comment="me"),
+    "authorized_key.path": _key("lp", _KEY, "echo '# own' > AT"),
+    "package.version": _package(
+        f"dpkg-query -W -f '${{Version}}' {_NAME}", "1.2-1", f"apt-get -y --allow-downgrades install {_NAME}=1.0-1",
+        f"deb {_NAME} 1.0-1; deb {_NAME} 1.2-1; deb {_NAME} 2.0-1", version=">=1.1, <2~",
+    ),
+    "package.hold": _package(
+        f"apt-mark showhold {_NAME}", _NAME, f"apt-mark unhold {_NAME}", f"deb {_NAME} 1.0-1", hold=True,
+    ),
+    "package.manual": _package(
+        f"apt-mark showauto {_NAME}", _NAME, f"apt-mark manual {_NAME}", f"deb {_NAME} 1.0-1", manual=False,
+    ),
+    "package.recommends": _package(
+        f"dpkg-query -W -f '${{db:Status-Abbrev}}' {_NAME}-more", "ii", f"apt-get -y purge {_NAME} {_NAME}-more",
+        f"deb {_NAME} 1.0-1 'Recommends: {_NAME}-more'; deb {_NAME}-more 1.0-1", recommends=True,
+    ),
+    "package.purge": _package(
+        f"dpkg-query -W -f '${{db:Status-Abbrev}}' {_NAME} | grep ii || echo none", "none",
+        f"dpkg -i /srv/archive/{_NAME}_1.0-1_all.deb",
+        f"deb {_NAME} 1.0-1; dpkg -i {_NAME}_1.0-1_all.deb", purge=True, allow=["data_loss"],
+    ),
 }  # fmt: skip
 
 # The same fields where they make a pass fail.

@@ -211,22 +211,20 @@ def _judge_refused(stage: Stage, trace: Trace, root: Path) -> Iterator[str]:
 
 def _judge_all(stage: Stage, root: Path, wanted: Mapping[str, State | None]) -> Iterator[str]:
     """Everything is as wanted, and there is nothing else."""
-    yield from unfinished(stage, wanted, State.read_all(root))
+    yield from unfinished(wanted, State.read_all(root))
     expected = {_unnumbered(path) for path in stage.own}
     for path in sorted(path for path in paths(root) if is_own(path)):
         if _unnumbered(path) not in expected:
             yield f"the next pass left /{path} behind, among what is datum's own"
 
 
-def unfinished(stage: Stage, wanted: Mapping[str, State | None], states: States) -> Iterator[str]:
-    """Say what is not as wanted, and what is there besides, but for what is told and stays."""
-    assert stage.scenario is not None
+def unfinished(wanted: Mapping[str, State | None], states: States) -> Iterator[str]:
+    """Say what is not as wanted, and what is there besides."""
     for path, new in wanted.items():
         if states.get(path) != new:
             yield f"the next pass left /{path} as {states.get(path)}"
     for path in sorted(states.keys() - wanted.keys()):
-        if _leftover_of(path) not in stage.scenario.unswept:
-            yield f"the next pass left /{path} behind"
+        yield f"the next pass left /{path} behind"
 
 
 def _judge_quiet(stage: Stage, root: Path) -> Iterator[str]:

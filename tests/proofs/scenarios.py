@@ -121,10 +121,6 @@ _FIRST_SET_FILES: Final = {"files/set/kept": "kept\n", "files/set/changed": "old
 _SECOND_SET_FILES: Final = {"files/set/kept": "kept\n", "files/set/changed": "new\n", "files/set/added": "new\n"}
 
 
-# What an exclusive tree clears away is no resource's: a leftover beside it is told, and nobody's to clear.
-_UNSWEPT: Final = frozenset({f"{_SET}/set-tree/sub"})
-
-
 def _first_kinds() -> Resources:
     return {
         "file:/etc/updated": {"content": "old\n"},
@@ -254,7 +250,6 @@ KINDS: Final = Scenario(
     links={"files/tree/link": "changed", "files/tree/sub/dangling": "/not/there"},
     guarded=_SET_PATHS,
     loose=frozenset({"srv/by-made", "srv/by-built"}),
-    unswept=_UNSWEPT,
 )
 
 
@@ -270,7 +265,6 @@ def _set_scenario(name: str, *, passing: Scenario | None = None, prefix: tuple[s
         prefix=prefix,
         code=0 if passing is None else 1,
         guarded=_SET_PATHS,
-        unswept=_UNSWEPT,
         passing=passing,
     )
 

@@ -95,8 +95,6 @@ class Scenario:
     guarded: frozenset[str] = frozenset()
     # Paths that commands write, which have no promise of old or new.
     loose: frozenset[str] = frozenset()
-    # Paths whose leftovers are told, and are for people to remove.
-    unswept: frozenset[str] = frozenset()
     # The same scenario with a check that passes: what stands there while this one's check, which refuses, judges it.
     passing: "Scenario | None" = None
 

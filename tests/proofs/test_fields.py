@@ -1,6 +1,7 @@
 """What a schema says was proven in a one-shot root (`x-proven: overlay`) is declared, made and repaired in one."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -10,9 +11,12 @@ import pytest
 import datum_providers
 from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
-from tests.proofs.fields import CONTRIBUTE, FAILING_FIELDS, FILES, LINKS, PROGRAMS, PROVEN_FIELDS, Proof, text_at
+from tests.proofs import fields as of_types
+from tests.proofs.fields import CONTRIBUTE, FAILING_FIELDS, FILES, LINKS, PROGRAMS, Proof, text_at
 from tests.proofs.on_host import FleetOnHost
+from tests.proofs.source_fields import SOURCE_FIELDS
 
+PROVEN_FIELDS: Final = {**of_types.PROVEN_FIELDS, **SOURCE_FIELDS}
 PLACES: Final = {"overlay", "booted-bookworm", "booted-trixie", "recorded"}
 UNLIMITED: Final = {"limits": {"removals": "none", "replaces": "none", "changed": "none"}}
 
@@ -31,6 +35,16 @@ def test_every_field_says_where_it_was_proven() -> None:
     silent = sorted(field for field, places in fields().items() if not places or not set(places) <= PLACES)
     assert len(fields()) >= 48
     assert not silent
+
+
+@pytest.mark.parametrize("kind", sorted({field.partition(".")[0] for field in fields()}))
+def test_the_page_of_a_type_says_where_it_was_proven(kind: str) -> None:
+    """It speaks of all fields at once, so all of them must have been proven in the same places."""
+    page = (Path(datum_providers.__file__).parent / kind / "README.md").read_text(encoding="utf-8")
+    told = page.partition("\n## Where it was proven\n")[2].partition("\n## ")[0]
+    claimed = [places for field, places in fields().items() if field.startswith(f"{kind}.")]
+    assert set(re.findall(r"`([^`]+)`", told)) & PLACES == set().union(*claimed)
+    assert all(places == claimed[0] for places in claimed)
 
 
 def test_what_a_schema_claims_is_proven_and_what_is_proven_is_claimed() -> None:

@@ -82,7 +82,7 @@ def kill(kinds: KindsOnHost, call: Call) -> Iterator[str]:
         yield f"it was not killed: {done.returncode} {done.stdout[-200:]}{done.stderr[-200:]}"
     yield from judge_host(kinds.stage, machine.path, states(machine))
     kinds.fleet.datum(machine, "apply")
-    yield from unfinished(kinds.stage, kinds.stage.new, states(machine))
+    yield from unfinished(kinds.stage.new, states(machine))
     if "nothing to do" not in kinds.fleet.datum(machine, "apply"):
         yield "one more pass has something to do"
     machine.close()

@@ -5,7 +5,8 @@ The fleets are those of `fixtures/fleets` and of the documentation, but for the 
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+import tarfile
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,18 +18,19 @@ from tests.passes.scene import HOUSEKEEPING, REPORTS, STATE, run, snapshot
 from tests.proofs.stage import expect, install
 
 FIXTURES: Final = Path(__file__).resolve().parents[2] / "fixtures/fleets"
-# Fleets of which no pass here could have made their hosts what they shall be: one says "not yet", the others run
-# programs that this root does not have; what those come to is shown in `test_commands` and `test_fields`.
-ON_HOLD: Final = frozenset(
-    {
-        "docs/manifest.md:settings",
-        "docs/manifest.md:guards",
-        "docs/types/check.md:check",
-        "docs/types/command.md:command",
-        "docs/types/command.md:command-with-nothing-to-do",
-        "docs/types/command.md:commands-in-a-row",
-    }
-)
+# The fleet that says "not yet", so that no pass makes its host what it shall be.
+ON_HOLD: Final = frozenset({"docs/manifest.md:settings"})
+# What the commands and checks of the examples run, as scripts that do no more than the examples speak of.
+PROGRAMS: Final = {
+    "adduser": 'echo "$3:x:900:900::/:/bin/sh" >> /etc/passwd; echo "$3:x:900:" >> /etc/group',
+    "gpg": 'cat "$5" > "$4"',
+    "id": 'grep -q "^$1:" /etc/passwd',
+    "make": 'mkdir "$2/bin" && echo built > "$2/bin/app"',
+    "openssl": "exit 1",
+    "/opt/app/bin/migrate": 'cd /srv/migrated; if [ -n "$1" ]; then [ ! -e done ]; else : > done; fi',
+    "/usr/sbin/nginx": "[ -s /etc/nginx/nginx.conf ]",
+}
+TOOLS: Final = ("sh", "cat", "grep", "mkdir", "mv", "rm", "tar")
 
 
 def fleets() -> Iterator[tuple[str, Mapping[str, str | bytes]]]:
@@ -66,6 +68,10 @@ def furnish(root: Path, resources: Mapping[str, Mapping[str, Any]]) -> None:
         if "validate" in fields:
             program = str(fields["validate"][0])
             install(root, "/bin/true", program if program.startswith("/") else f"/usr/bin/{program}")
+    told = [each["fields"].get(key, ()) for each in resources.values() for key in ("run", "unless", "only_if")]
+    if programs := {str(argv[0]) for argv in told if argv}:
+        accounts.pop("app", None)
+        install_programs(root, programs & set(PROGRAMS))
     etc = root / "etc"
     etc.mkdir(exist_ok=True)
     (etc / "passwd").write_text("".join(f"{name}:x:{uid}:{uid}::/:/bin/sh\n" for name, uid in accounts.items()))
@@ -73,10 +79,27 @@ def furnish(root: Path, resources: Mapping[str, Mapping[str, Any]]) -> None:
     (etc / "os-release").write_text('ID=debian\nVERSION_ID="12"\n')
 
 
+def install_programs(root: Path, programs: Collection[str]) -> None:
+    """Make what an example runs, and what that works on."""
+    for tool in TOOLS:
+        install(root, str(shutil.which(tool)), f"/usr/bin/{tool}")
+    for name in programs:
+        place = root / (name.lstrip("/") if name.startswith("/") else f"usr/bin/{name}")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"#!/usr/bin/sh\n{PROGRAMS[name]}\n")
+        place.chmod(0o755)
+    for folder in ("etc/apt/keyrings", "opt", "srv/migrated", "var/lib/app"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    (root / "srv/migrated").chmod(0o777)
+    (root / "srv/Makefile").touch()
+    with tarfile.open(root / "srv/app.tar", "w") as archive:
+        archive.add(root / "srv/Makefile", "Makefile")
+
+
 def test_there_are_examples_of_every_type() -> None:
     assert len(examples()) >= 20
     text = str([list(files.values()) for _, files in fleets()])
-    assert all(f"{kind}:/" in text for kind in ("file", "directory", "link", "tree"))
+    assert all(f"{kind}:" in text for kind in ("file", "directory", "link", "tree", "check", "command"))
 
 
 @pytest.mark.parametrize(("files", "host"), examples())

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from datum.errors import FleetError
 from datum.graph.build import build_graph
-from datum.graph.ordering import first_by_id, order_nodes
+from datum.graph.ordering import first_by_stage, order_nodes
 from datum.model.graph import Dependency, DependencyKind, ResourceGraph
 from datum.model.identity import ResourceId
 from datum.model.manifest import Resource
+from datum.provider.contract import Stage
 from tests.unit.fakes import PROVIDERS, declare, graph_of, manifest, nodes_of
 
 NAMES = "abcdefgh"
@@ -33,6 +34,7 @@ edges = st.lists(
     ),
     max_size=14,
 )
+stages = st.dictionaries(st.sampled_from(IDS), st.sampled_from([*Stage, Stage.ACCOUNTS - 1, Stage.SERVICES + 1]))
 forward = edges.map(lambda found: [edge for edge in found if edge.soft or edge.source > edge.target])
 
 
@@ -78,9 +80,13 @@ def test_the_order_respects_every_edge_that_holds(found: list[Dependency]) -> No
 
 
 @settings(max_examples=100, deadline=None)
-@given(forward)
-def test_each_place_of_the_order_holds_the_smallest_id_that_is_free(found: list[Dependency]) -> None:
-    ordering = order_nodes(NODES, found)
+@given(forward, stages)
+def test_each_place_of_the_order_holds_the_first_by_stage_and_id_that_is_free(
+    found: list[Dependency], staged: dict[ResourceId, int]
+) -> None:
+    ordering = order_nodes(NODES, found, stages=staged)
+    unstaged = order_nodes(NODES, found)
+    assert (ordering.dependencies, ordering.dropped) == (unstaged.dependencies, unstaged.dropped), "a stage is no edge"
     done: set[ResourceId] = set()
     for origin in ordering.order:
         free = [
@@ -88,7 +94,7 @@ def test_each_place_of_the_order_holds_the_smallest_id_that_is_free(found: list[
             for one in IDS
             if one not in done and all(edge.target in done for edge in ordering.dependencies if edge.source == one)
         ]
-        assert origin == min(free)
+        assert origin == min(free, key=lambda one: (staged.get(one, Stage.CONTENT), one))
         done.add(origin)
 
 
@@ -214,11 +220,11 @@ sets = st.lists(st.none() | st.sampled_from(["check/judge:a", "check/judge:b"]),
 
 
 @settings(max_examples=200, deadline=None)
-@given(edges, sets)
+@given(edges, sets, stages)
 def test_candidates_of_one_set_stand_together_and_every_edge_holds(
-    found: list[Dependency], guarded: dict[ResourceId, str]
+    found: list[Dependency], guarded: dict[ResourceId, str], staged: dict[ResourceId, int]
 ) -> None:
-    ordering = order_nodes(NODES, found, guarded)
+    ordering = order_nodes(NODES, found, guarded, staged)
     hard = {(edge.source, edge.target) for edge in found if not edge.soft}
     merged = {(guarded.get(source, source), guarded.get(target, target)) for source, target in hard}
     loops = {(source, target) for source, target in merged if source == target}
@@ -289,14 +295,36 @@ def test_sets_of_one_change_nothing(found: list[Dependency]) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(edges)
-def test_the_order_is_the_one_of_networkx(found: list[Dependency]) -> None:
+def test_soft_edges_hold_exactly_as_if_each_were_tried_in_its_order(found: list[Dependency]) -> None:
+    """Trying all of them at once first changes nothing but what it costs."""
+    held = sorted({edge for edge in found if not edge.soft}, key=lambda edge: edge.sort_key)
+    kept = list(held)
+    dropped: list[Dependency] = []
+    if first_by_stage(IDS, held) is None:
+        assert order_nodes(NODES, found).diagnostics
+        return
+    for edge in sorted({edge for edge in found if edge.soft}, key=lambda edge: edge.sort_key):
+        holds = first_by_stage(IDS, [*kept, edge]) is not None
+        (kept if holds else dropped).append(edge)
+    ordering = order_nodes(NODES, found)
+    assert set(ordering.dependencies) == set(kept)
+    assert ordering.dropped == tuple(dropped)
+
+
+@settings(max_examples=100, deadline=None)
+@given(edges, stages)
+def test_the_order_is_the_one_of_networkx(found: list[Dependency], staged: dict[ResourceId, int]) -> None:
     """The pass orders by a heap, without importing networkx; both must agree, also on whether there is an order."""
+
+    def place(origin: ResourceId) -> tuple[int, str]:
+        return staged.get(origin, Stage.CONTENT), str(origin)
+
     graph: nx.DiGraph[ResourceId] = nx.DiGraph()
     graph.add_nodes_from(IDS)
     graph.add_edges_from((edge.target, edge.source) for edge in found)
     try:
-        expected: list[ResourceId] | None = list(nx.lexicographical_topological_sort(graph, key=str))
+        expected: list[ResourceId] | None = list(nx.lexicographical_topological_sort(graph, key=place))
     except nx.NetworkXUnfeasible:
         expected = None
-    order = first_by_id(IDS, found)
+    order = first_by_stage(IDS, found, staged)
     assert (None if order is None else list(order)) == expected

@@ -40,6 +40,10 @@ class Index:
         found = (self.holders.get(Target("path", folder)) for folder in parents(path))
         return next((each for each in found if each is not None), None)
 
+    def keys(self, kind: str) -> tuple[str, ...]:
+        gone = {Target("path", path) for path in self.absent}
+        return tuple(sorted(target.key for target in self.holders if target.kind == kind and target not in gone))
+
     def paths_below(self, path: str) -> tuple[str, ...]:
         keys = {target.key for target in self.holders if target.kind in {"path", MADE_PATH}}
         return tuple(sorted(key for key in keys if key != path and is_below(key, path)))

@@ -100,7 +100,10 @@ def apply(
     expect: Annotated[str, typer.Option(metavar="ID", help="Refuse another plan than this one.")] = "",
     allow: Annotated[
         list[str] | None,
-        typer.Option(metavar="CLASS=N", help="Raise a limit for this pass: removals=N, replaces=N, changed=N%."),
+        typer.Option(
+            metavar="CLASS=N",
+            help="Raise a limit for this pass: removals=N, replaces=N, restarts=N, package_removals=N, changed=N%.",
+        ),
     ] = None,
     wait: given.Wait = None,
     detailed_exitcode: Annotated[

@@ -161,7 +161,7 @@ def _in_the_way(resource: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
     root = resource["id"].partition(":")[2]
     found = []
     for change in resource["changes"]:
-        name, kind = change["field"], str(change["before"]).removesuffix(" residue")
+        name, kind = change["field"], str(change["before"]).removeprefix("residue ")
         is_own = change["after"] is None and name != "."
         if (name == "." or name.startswith(_PART)) and kind in _GIVING_WAY and not is_own:
             found.append((root if name == "." else f"{root}/{_relative(name)}", kind))

@@ -50,7 +50,7 @@ def write_pass(paper: Paper, report: Mapping[str, Any]) -> None:
     checks = report.get("checks", ())
     judges = {check["id"] for check in checks}
     # What a check said stands with what it judges, and in its own line below.
-    shown = [one for one in report["resources"] if one["id"] not in judges or one["operation"]]
+    shown = [one for one in report["resources"] if one["id"] not in judges or not _only_refused(one)]
     write_resources(paper, shown, report.get("kept", ()))
     write_checks(paper, checks)
     write_orphans(paper, report["orphans"])
@@ -67,6 +67,11 @@ def write_pass(paper: Paper, report: Mapping[str, Any]) -> None:
     paper.line((outcome.replace("_", " ").capitalize(), style), f": {sums}." if sums else ".")
     if report["is_trail_cut"]:
         paper.line(("The trail of revisions grew too long; its oldest entry was dropped.", "yellow"))
+
+
+def _only_refused(resource: Mapping[str, Any]) -> bool:
+    """Whether a resource stands there for nothing but what its check refused."""
+    return resource["outcome"] == "failed" and not resource["operation"]
 
 
 def _show_joined(applied: Applied, *, is_json: bool) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from datum.cli.views.changes import SHOWN, lost, write_changes, write_kept
+from datum.cli.views.marks import folding, is_folded, write_marks
 from datum.cli.views.paper import Paper
 from datum.cli.views.problems import place_of, write_problems
 
@@ -42,9 +43,13 @@ _MAKERS: Final = 3
 
 
 def write_resources(paper: Paper, resources: Iterable[Mapping[str, Any]], kept: Sequence[Mapping[str, Any]]) -> None:
-    """Write resources, and below each what it leaves alone."""
+    """Write resources, and below each what it leaves alone; the marks of a service are one line."""
     by_id = {entry["id"]: entry for entry in kept}
-    for resource in resources:
+    told = list(resources)
+    for resource, marks in folding(told):
+        if marks:
+            write_marks(paper, resource["id"], marks, told)
+            continue
         write_resource(paper, resource)
         if resource["operation"] and resource["id"] in by_id:
             write_kept(paper, by_id[resource["id"]])
@@ -109,7 +114,7 @@ def count_operations(resources: Iterable[Mapping[str, Any]]) -> str:
     words: dict[str, int] = {}
     held = 0
     for resource in resources:
-        if resource["operation"] and resource["outcome"] in {None, "held"}:
+        if resource["operation"] and resource["outcome"] in {None, "held"} and not is_folded(resource):
             words[resource["operation"]] = words.get(resource["operation"], 0) + 1
             held += resource["outcome"] == "held"
     text = ", ".join(f"{count} to {operation}" for operation, count in words.items())

@@ -4,9 +4,10 @@ from datum.model.plan import Operation, Step
 from datum.provider.host import DirectoryWrite, HostWriter
 from datum_providers.directory.below import strangers_below
 from datum_providers.directory.desired import DesiredDirectory
-from datum_providers.shared.exclusive import clear
+from datum_providers.shared.exclusive import clear, sweep
 from datum_providers.shared.kinds import remove_whatever
 from datum_providers.shared.modes import mode_to_set
+from datum_providers.shared.names import path_of
 
 
 def apply_directory(writer: HostWriter, desired: DesiredDirectory, step: Step) -> None:
@@ -30,6 +31,8 @@ def apply_directory(writer: HostWriter, desired: DesiredDirectory, step: Step) -
         uid, gid = desired.owners.only(changed).ids(writer)
         writer.set_attributes(desired.path, mode=mode_to_set(desired.mode, changed), uid=uid, gid=gid)
     clear(writer, step.takes)
+    parts = (change for change in step.changes if change.name.startswith("./") and change.sweeps)
+    sweep(writer, [path_of(desired.path, change.name) for change in parts])
     if "recursive" in changed:
         _give(writer, desired)
 

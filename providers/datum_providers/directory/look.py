@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from datum.model.observation import Absent, FieldValue, Observation, Present
+from datum.model.plan import RESIDUE
 from datum.provider.host import FileFacts, FileKind, HostError, HostReader, Missing
 from datum_providers.directory.below import strangers_below
 from datum_providers.directory.desired import DesiredDirectory
@@ -14,6 +15,7 @@ from datum_providers.shared.kept import kept_detail
 from datum_providers.shared.kinds import in_the_way, seen_parent, seen_residue
 from datum_providers.shared.modes import seen_mode
 from datum_providers.shared.places import guards_access_below
+from datum_providers.shared.safety import unsafe_above
 
 NAMED: Final = 1000
 """Paths of others that are named one by one; what follows is counted."""
@@ -38,14 +40,15 @@ class Look:
         """Look at one directory, at no more of it than is wanted."""
         try:
             facts = self.reader.examine(wanted.path)
+            unsafe = unsafe_above(self.reader, self.accounts, wanted.path, facts, wanted.owners)
             if isinstance(facts, Missing):
                 fields = {**self.accounts.unknown(wanted.owners), **seen_residue(facts)}
-                return Absent(fields | seen_parent(wanted.path, facts))
+                return Absent(fields | seen_parent(wanted.path, facts), unsafe)
             if facts.kind is FileKind.DIRECTORY:
-                return self._directory(wanted, facts)
+                return evolve(self._directory(wanted, facts), unsafe=unsafe)
             other = in_the_way(self.reader, wanted.path, facts)
             fields = {"kind": other.kind, **self.accounts.unknown(wanted.owners), **seen_residue(facts)}
-            return Present(fields, identity=facts.identity, mounts=other.mounts)
+            return Present(fields, identity=facts.identity, mounts=other.mounts, unsafe=unsafe)
         except HostError as error:
             return error.unobservable()
 
@@ -91,8 +94,10 @@ class Look:
     ) -> tuple[str, ...]:
         found = survey(self.reader, wanted.domain)
         kept.update(found.kept)
+        unmanaged = {**dict(found.topmost), **dict.fromkeys(found.swept, RESIDUE)}
+        if unmanaged:
+            fields["unmanaged"] = dict(sorted(unmanaged.items()))
         if found.takes:
-            fields["unmanaged"] = dict(found.topmost)
             fields["takes"] = found.takes
         return found.takes
 

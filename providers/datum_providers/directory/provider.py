@@ -16,6 +16,7 @@ from datum_providers.directory.desired import DesiredDirectory, normal_name, par
 from datum_providers.directory.doing import apply_directory
 from datum_providers.directory.look import Look
 from datum_providers.directory.steps import plan_directory
+from datum_providers.shared.above import edges_above
 from datum_providers.shared.adoption import adopted_fields
 from datum_providers.shared.kinds import hazards_of_kinds
 from datum_providers.shared.names import path_of
@@ -25,6 +26,7 @@ from datum_providers.shared.places import (
     guards_access_below,
     removal_of_directory,
 )
+from datum_providers.shared.safety import changes_rights, makes_safe
 
 _SCHEMA: Final[JsonObject] = json.loads(Path(__file__).with_name("schema.json").read_bytes())
 
@@ -62,10 +64,8 @@ class DirectoryProvider:
         return (Target("path", desired.path, exclusive=desired.exclusive, shared_with=desired.shared_with),)
 
     def edges(self, desired: DesiredDirectory, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
-        """Return the nearest declared directory above, the owner, the group."""
-        folder = index.nearest_parent(desired.path)
-        parent = () if folder is None else (ImplicitEdge(folder, "parent directory"),)
-        return (*parent, *desired.owners.edges(index))
+        """Return what the path waits for, the owner, the group."""
+        return (*edges_above(desired.path, index), *desired.owners.edges(index))
 
     def relate(self, desired: DesiredDirectory, index: TargetIndex) -> DesiredDirectory:
         """Learn what is declared below, which is never cleared away, and whether the directory above is exclusive."""
@@ -81,17 +81,20 @@ class DirectoryProvider:
         return plan_directory(desired, observed)
 
     def effects(self, desired: DesiredDirectory, step: Step) -> tuple[Effect, ...]:
-        """Return the path, where the step makes the directory."""
+        """Return the path, where the step makes the directory; where it changes its rights, that they are safe."""
         if step.operation in {Operation.CREATE, Operation.REPLACE}:
             return (Effect(Target("path", desired.path)),)
-        return ()
+        return makes_safe(desired.path, desired.mode, desired.shared_with) if changes_rights(step) else ()
 
     def hazards(self, desired: DesiredDirectory, step: Step) -> frozenset[Hazard]:
         """Return `data_loss` where something else goes, `access_loss` where a way in is changed or cleared away.
 
         What goes along with a directory that is deleted is judged by the planner.
         """
-        is_changed = any(not change.name.startswith("./") and change.name != "residue" for change in step.changes)
+        # Nothing was reached through a directory that was not there.
+        is_changed = step.operation is not Operation.CREATE and any(
+            not change.name.startswith("./") and change.name != "residue" for change in step.changes
+        )
         given = (path_of(desired.path, change.name) for change in step.changes if _is_given(change))
         is_way_in = (
             (is_changed and guards_access_as_directory(desired.path))

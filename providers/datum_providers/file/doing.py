@@ -10,6 +10,9 @@ from datum_providers.file.desired import DesiredFile
 from datum_providers.shared.kinds import remove_whatever
 from datum_providers.shared.modes import mode_to_set
 
+VALIDATE_TIMEOUT: Final = 60.0
+"""Seconds that `validate` may take."""
+
 _EVERYTHING: Final = frozenset({"content", "mode", "owner", "group"})
 
 
@@ -53,6 +56,7 @@ def _write(
         uid=uid,
         gid=gid,
         validate=desired.validate,
+        validate_timeout=VALIDATE_TIMEOUT,
         takes=takes,
     )
     writer.write_file(desired.path, wanted)

@@ -1,6 +1,6 @@
 """What stands at the path of a file. Reads the host; changes nothing."""
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from datum.model.content import blob_id
 from datum.model.json import EMPTY, JsonObject
@@ -10,6 +10,7 @@ from datum_providers.file.desired import DesiredFile
 from datum_providers.shared.accounts import Accounts
 from datum_providers.shared.kinds import in_the_way, seen_parent, seen_residue
 from datum_providers.shared.modes import is_for_all, seen_mode
+from datum_providers.shared.safety import unsafe_above
 from datum_providers.shared.texts import TEXT_LIMIT, text_detail
 
 
@@ -30,13 +31,14 @@ class Look:
         try:
             content = wanted.enforced_content
             facts = self.reader.examine(wanted.path, blob=content.algorithm if content is not None else "")
+            unsafe = unsafe_above(self.reader, self.accounts, wanted.path, facts, wanted.owners)
             if isinstance(facts, Missing):
-                return Absent(self._fields(wanted, facts) | seen_parent(wanted.path, facts))
+                return Absent(self._fields(wanted, facts) | seen_parent(wanted.path, facts), unsafe)
             if facts.kind is FileKind.REGULAR:
-                return self._regular(wanted, facts)
+                return evolve(self._regular(wanted, facts), unsafe=unsafe)
             other = in_the_way(self.reader, wanted.path, facts)
             fields = {"kind": other.kind, **self._fields(wanted, facts)}
-            return Present(fields, identity=facts.identity, holds=other.holds, mounts=other.mounts)
+            return Present(fields, identity=facts.identity, holds=other.holds, mounts=other.mounts, unsafe=unsafe)
         except HostError as error:
             return error.unobservable()
 

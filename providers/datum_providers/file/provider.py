@@ -7,7 +7,9 @@ from typing import ClassVar, Final
 
 from attrs import evolve
 
+from datum.model.check import Check
 from datum.model.graph import Target
+from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
 from datum.model.observation import Absent, Observation, Present
@@ -21,9 +23,10 @@ from datum.provider.contract import (
 )
 from datum.provider.host import FileKind, HostReader, HostWriter
 from datum_providers.file.desired import DesiredFile, normal_name, parse_file
-from datum_providers.file.doing import apply_file
+from datum_providers.file.doing import VALIDATE_TIMEOUT, apply_file
 from datum_providers.file.look import Look
 from datum_providers.file.steps import plan_file
+from datum_providers.shared.above import edges_above
 from datum_providers.shared.adoption import adopted_fields
 from datum_providers.shared.kinds import hazards_of_kinds
 from datum_providers.shared.places import guards_access, removal_of
@@ -68,10 +71,8 @@ class FileProvider:
         return (Target("path", desired.path, leaf=True),)
 
     def edges(self, desired: DesiredFile, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
-        """Return the nearest declared directory above, the owner, the group."""
-        folder = index.nearest_parent(desired.path)
-        parent = () if folder is None else (ImplicitEdge(folder, "parent directory"),)
-        return (*parent, *desired.owners.edges(index))
+        """Return what the path waits for, the owner, the group."""
+        return (*edges_above(desired.path, index), *desired.owners.edges(index))
 
     def relate(self, desired: DesiredFile, index: TargetIndex) -> DesiredFile:
         """Learn whether the directory is exclusive: then a file that is dropped is one too many."""
@@ -112,6 +113,12 @@ class FileProvider:
     def can_stage(self, desired: DesiredFile) -> bool:  # noqa: ARG002 - true of every file
         """Return true: a file is written, changed or removed at its path, and nothing else is done."""
         return True
+
+    def validation(self, origin: ResourceId, desired: DesiredFile) -> Check | None:
+        """Return `validate` with the path in it: it judges the file as it stands there."""
+        if not desired.validate:
+            return None
+        return Check(origin, tuple(part.replace("{path}", desired.path) for part in desired.validate), VALIDATE_TIMEOUT)
 
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:
         """Return attributes that declare what was observed; the content only if it is a text of bounded size."""

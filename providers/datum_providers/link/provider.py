@@ -18,6 +18,7 @@ from datum_providers.link.desired import DesiredLink, normal_name, parse_link
 from datum_providers.link.doing import apply_link
 from datum_providers.link.look import Look
 from datum_providers.link.steps import plan_link
+from datum_providers.shared.above import edges_above
 from datum_providers.shared.adoption import adopted_fields
 from datum_providers.shared.kinds import hazards_of_kinds
 from datum_providers.shared.places import guards_access, removal_of
@@ -54,16 +55,15 @@ class LinkProvider:
         return (Target("path", desired.path, leaf=True),)
 
     def edges(self, desired: DesiredLink, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
-        """Return the nearest declared directory above, the accounts, and softly what the link leads to.
+        """Return what the path waits for, the accounts, and softly what the link leads to.
 
         A link may dangle: what it leads to comes first if that can be had, and is not required.
         """
         folder = index.nearest_parent(desired.path)
-        parent = () if folder is None else (ImplicitEdge(folder, "parent directory"),)
         end = index.holder(Target("path", desired.end)) if desired.end is not None else None
         is_new = end is not None and end != folder
         target = (ImplicitEdge(end, "target", DependencyKind.AFTER, soft=True),) if end is not None and is_new else ()
-        return (*parent, *desired.owners.edges(index), *target)
+        return (*edges_above(desired.path, index), *desired.owners.edges(index), *target)
 
     def relate(self, desired: DesiredLink, index: TargetIndex) -> DesiredLink:
         """Learn whether the directory is exclusive: then a link that is dropped is one too many."""

@@ -1,8 +1,8 @@
 """What an exclusive directory clears away, and what stays although nobody declares it (ADR 0029). Reads the host.
 
 Never cleared: what is declared or made by a command, and the way to it; what `keep` matches, with all below it; what a
-package owns; what something is mounted on; the few paths that are never removed without being named; the agent's own
-leftovers. `clear` changes the host.
+package owns; what something is mounted on; the few paths that are never removed without being named. Leftovers of
+killed writes go by themselves; those of which nobody knows whose they are stay. `clear` and `sweep` change the host.
 """
 
 import re
@@ -23,6 +23,8 @@ from datum_providers.shared.spellings import spellings
 
 DIRECTORY_TYPE: Final = "directory"
 
+# Kinds of leftovers that are no directories.
+_LEFT_KINDS: Final = frozenset({FileKind.REGULAR, FileKind.SYMLINK})
 # What names of leftovers have where others make names, too.
 _TOKEN: Final = re.compile(r"\.[0-9a-f]{8}\Z")
 
@@ -79,6 +81,8 @@ class Survey:
     topmost: tuple[tuple[str, str], ...] = ()
     # What stays, and why, in words; what lies below it is not listed.
     kept: Mapping[str, str] = field(factory=dict)
+    # Paths beside which a leftover of a killed write stands that no resource clears, sorted; none of `takes`.
+    swept: tuple[str, ...] = ()
 
 
 def survey(reader: HostReader, domain: Domain) -> Survey:
@@ -91,7 +95,10 @@ def survey(reader: HostReader, domain: Domain) -> Survey:
     paths = look.everything() if domain.recurse else look.one_level()
     going = look.judge(paths)
     topmost = topmost_of(going)
-    return Survey(going, tuple((path, look.kind(path)) for path in topmost), dict(sorted(look.kept.items())))
+    kinds = tuple((path, look.kind(path)) for path in topmost)
+    # What goes takes the leftover beside it along.
+    swept = tuple(sorted(look.swept.difference(going)))
+    return Survey(going, kinds, dict(sorted(look.kept.items())), swept)
 
 
 def clear(writer: HostWriter, takes: Sequence[str]) -> None:
@@ -111,6 +118,16 @@ def clear(writer: HostWriter, takes: Sequence[str]) -> None:
             writer.remove_file(path)
 
 
+def sweep(writer: HostWriter, beside: Sequence[str]) -> None:
+    """Remove the leftovers beside these paths.
+
+    Raises:
+        HostError: one of them is no such leftover, or it failed otherwise.
+    """
+    for path in beside:
+        writer.remove_residue(path)
+
+
 def topmost_of(paths: Sequence[str]) -> tuple[str, ...]:
     """Return those of some sorted paths above which none of the others stands."""
     known = set(paths)
@@ -125,6 +142,8 @@ class _Look:
     domain: Domain
     # With the reason, in words.
     kept: dict[str, str] = field(factory=dict)
+    # Paths beside which a leftover stands that goes by itself.
+    swept: set[str] = field(factory=set)
     _stays: set[str] = field(factory=set)
     # What lies below one of these is nobody's business here.
     _covered: set[str] = field(factory=set)
@@ -163,6 +182,8 @@ class _Look:
             elif facts.kind is FileKind.DIRECTORY and path not in self._way and self.reader.list_directory(path):
                 self._keep(path, "it is not empty")
         self._mounts = frozenset(mounts)
+        names = self.reader.list_directory(self.domain.path, leftovers=True)
+        self._hidden = tuple(f"{self.domain.path}/{name}" for name in names)
         return tuple(found)
 
     def judge(self, paths: Sequence[str]) -> tuple[str, ...]:
@@ -177,23 +198,32 @@ class _Look:
             if path in self._leftovers and (_folder_of(path) in self._stays or _folder_of(path) == self.domain.path):
                 self._stays.add(path)
         for path in (*self._hidden, *sorted(self._leftovers)):
-            self._tell_leftover(path)
+            self._judge_leftover(path)
         return tuple(path for path in paths if path not in self._stays)
 
-    def _tell_leftover(self, path: str) -> None:
-        """Tell of a leftover that stays, and that no resource clears."""
+    def _judge_leftover(self, path: str) -> None:
+        """Decide on a leftover that goes with no directory, and that no resource clears; tell of what stays."""
         folder = _folder_of(path)
         is_left = folder in self._stays or folder == self.domain.path
         is_within = folder in self._covered or folder in self._leftovers
-        if is_left and not is_within and not self._is_beside_declared(path):
+        beside = _beside(path)
+        if not is_left or is_within or any(one in self._way for one in beside):
+            return
+        found = next((one for one in beside if self.reader.examine(one).has_residue), None)
+        if found is not None and self._is_ours(path) and not self._covering_reason(found):
+            self.swept.add(found)
+        else:
             self.kept[path] = "it is a leftover of a write, beside nothing that is declared: remove it by hand"
 
-    def _is_beside_declared(self, leftover: str) -> bool:
-        """Whether the resource that a leftover belongs to is declared, and clears it."""
-        folder, _, name = leftover.rpartition("/")
-        stem = name.removesuffix(RESIDUE_SUFFIX)
-        stems = {form for one in (stem, _TOKEN.sub("", stem)) for form in (one, one.removeprefix("."))}
-        return any(f"{folder}/{form}" in self._way for form in stems)
+    def _is_ours(self, leftover: str) -> bool:
+        """Whether it is what a killed write leaves: a file or link of one name, or a directory; of whom they can be."""
+        facts, folder = self.reader.examine(leftover), self.reader.examine(_folder_of(leftover))
+        if isinstance(facts, Missing) or isinstance(folder, Missing):
+            return True
+        makers = {0, self.reader.caller[0]}
+        if facts.kind is FileKind.DIRECTORY:
+            return facts.uid in makers
+        return facts.kind in _LEFT_KINDS and facts.links == 1 and facts.uid in {*makers, folder.uid}
 
     def kind(self, path: str) -> str:
         """Return what stands at a path; what is gone meanwhile is anything."""
@@ -232,6 +262,14 @@ class _Look:
     def _keep(self, path: str, reason: str) -> None:
         self._stays.add(path)
         self.kept[path] = reason
+
+
+def _beside(leftover: str) -> tuple[str, ...]:
+    """Return the paths that a leftover may stand beside; a digest in the place of a long name is as good as that."""
+    folder, _, name = leftover.rpartition("/")
+    stem = name.removesuffix(RESIDUE_SUFFIX)
+    forms = (form for one in (stem, _TOKEN.sub("", stem)) for form in (one.removeprefix("."), one))
+    return tuple(dict.fromkeys(f"{folder}/{form}" for form in forms if form))
 
 
 def _folder_of(path: str) -> str:

@@ -10,17 +10,16 @@ from typing import Final
 from attrs import define, field
 
 from datum.model.json import JsonValue
-from datum.model.plan import Operation, Step, sweeps
+from datum.model.plan import RESIDUE, Operation, Step, sweeps
 from datum.model.result import FailureCause
 from datum.provider.host import DirectoryWrite, FileKind, FileWrite, HostError, HostWriter, LinkWrite
 from datum.provider.paths import is_below
 from datum_providers.shared.accounts import Owners
-from datum_providers.shared.exclusive import clear
+from datum_providers.shared.exclusive import clear, sweep
 from datum_providers.shared.names import path_of
 from datum_providers.tree.desired import DesiredTree
-from datum_providers.tree.entries import ROOT, Entry
-from datum_providers.tree.look import RESIDUE
-from datum_providers.tree.steps import is_content_change, is_of_other_kind, without_residue
+from datum_providers.tree.entries import ROOT, Entry, without_residue
+from datum_providers.tree.steps import is_content_change, is_of_other_kind
 
 # What says that the other paths fare no better.
 _HOPELESS: Final = frozenset(
@@ -50,7 +49,9 @@ def apply_tree(writer: HostWriter, desired: DesiredTree, step: Step) -> None:
             work.do(entry, changes[entry.name].before)
     work.end(len(desired.entries))
     kept = {RESIDUE, *(entry.name for entry in desired.entries)}
-    clear(writer, sorted(path_of(desired.path, name) for name in changes if name not in kept))
+    others = {path_of(desired.path, name): change for name, change in changes.items() if name not in kept}
+    clear(writer, sorted(path for path, change in others.items() if not change.sweeps))
+    sweep(writer, sorted(path for path, change in others.items() if change.sweeps))
 
 
 def _delete(writer: HostWriter, desired: DesiredTree, step: Step) -> None:
@@ -59,7 +60,7 @@ def _delete(writer: HostWriter, desired: DesiredTree, step: Step) -> None:
         return
     changes = {change.name: change for change in step.changes}
     root = changes.get(ROOT)
-    if root is not None and not str(root.before).startswith(FileKind.DIRECTORY.value):
+    if root is not None and not (without_residue(root.before) or "").startswith(FileKind.DIRECTORY.value):
         writer.remove_file(desired.path)
         return
     own = {entry.path for entry in desired.entries if entry.name != ROOT}

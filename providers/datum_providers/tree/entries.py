@@ -2,7 +2,8 @@
 
 Each entry has one line that says all that is wanted of it, and the host is told in the same words, so that two lines
 are equal exactly when nothing is to do: `blob:<id> 0644 root root` for a file, `link:<text>` for a link, `directory
-0755` for a folder. Owner and group stand there only where one of them is declared, `-` for the other.
+0755` for a folder. Owner and group stand there only where one of them is declared, `-` for the other. Where a leftover
+of a killed write stands beside the path, the word for that comes first: no line of what stands there begins with it.
 """
 
 from collections.abc import Iterable
@@ -11,12 +12,15 @@ from typing import Final
 from attrs import field, frozen
 
 from datum.model.content import Content, Folder, FolderEntry
+from datum.model.json import JsonValue
+from datum.model.plan import RESIDUE
 from datum.model.source import EntryKind
 from datum.provider.contract import DesiredError
 from datum.provider.globs import Matcher
 from datum.provider.host import FileKind
 from datum.provider.paths import normal_path
 from datum_providers.shared.accounts import Owners
+from datum_providers.shared.modes import lets_group_write
 from datum_providers.shared.names import RESIDUE_SUFFIX, change_name
 
 ROOT: Final = "."
@@ -95,6 +99,12 @@ class Entry:
     source: str = ""
 
     @property
+    def shared_with(self) -> str:
+        """The group that may make names in a folder, as the declaration says; empty for none."""
+        is_shared = self.kind is FileKind.DIRECTORY and self.mode and lets_group_write(self.mode)
+        return self.owners.group or "" if is_shared else ""
+
+    @property
     def content(self) -> Content:
         """The bytes of a file."""
         return Content(self.blob, source=self.source)
@@ -110,6 +120,24 @@ def line_of(what: str, mode: str, owners: Owners) -> str:
     """
     names = () if owners.is_silent else (owners.owner or "-", owners.group or "-")
     return " ".join((what, *((mode,) if mode else ()), *names))
+
+
+def left(line: str) -> str:
+    """Return the line of something beside which a leftover stands."""
+    return f"{RESIDUE} {line}"
+
+
+def without_residue(line: JsonValue) -> str | None:
+    """Return a line without the word for a leftover; None where nothing else stands there."""
+    if not isinstance(line, str) or line == RESIDUE:
+        return None
+    return line.removeprefix(left(""))
+
+
+def text_in(line: str, owners: Owners) -> str:
+    """Return the text of a link from its line, of which owner and group are no part."""
+    what = line if owners.is_silent else line.rsplit(" ", 2)[0]
+    return what.removeprefix("link:")
 
 
 def entries_of(root: str, folder: Folder, look: Look, *, keeps_links: bool) -> tuple[Entry, ...]:

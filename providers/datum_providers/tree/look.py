@@ -10,20 +10,20 @@ from typing import Final
 from attrs import define, evolve, field, frozen
 
 from datum.model.json import JsonObject, JsonValue
-from datum.model.observation import Absent, FieldValue, Observation, Present
+from datum.model.observation import Absent, FieldValue, Observation, Present, UnsafeFolder
+from datum.model.plan import RESIDUE
 from datum.provider.host import FileFacts, FileKind, HostError, HostReader, Missing
+from datum.provider.paths import parents
 from datum_providers.shared.accounts import NO_OWNERS, Accounts, Owners
 from datum_providers.shared.exclusive import survey
 from datum_providers.shared.kept import kept_detail
 from datum_providers.shared.kinds import in_the_way
 from datum_providers.shared.modes import NO_MODES, is_for_all
 from datum_providers.shared.names import change_name
+from datum_providers.shared.safety import unsafe_above
 from datum_providers.shared.texts import TEXT_LIMIT, text_of
 from datum_providers.tree.desired import DesiredTree
-from datum_providers.tree.entries import ROOT, Entry, line_of
-
-RESIDUE: Final = "residue"
-"""Last word of the line of a path beside which a leftover of a killed write stands."""
+from datum_providers.tree.entries import ROOT, Entry, left, line_of
 
 TEXTS: Final = 20
 """Changed files of one tree whose lines people are shown."""
@@ -63,6 +63,8 @@ class TreeLook:
         if entry.name != ROOT and not seen.is_there(above):
             return
         facts = self.reader.examine(entry.path, blob=entry.content.algorithm if entry.blob else "")
+        if entry.name == ROOT:
+            seen.unsafe = unsafe_above(self.reader, self.accounts, entry.path, facts, entry.owners)
         if isinstance(facts, Missing):
             seen.miss(entry, facts)
             return
@@ -120,6 +122,10 @@ class TreeLook:
             facts = self.reader.examine(path)
             if path not in held and isinstance(facts, FileFacts):
                 seen.fields[change_name(path[len(wanted.path) + 1 :])] = facts.kind.value
+        giving_way = {entry.path for entry in wanted.entries if entry.kind is not FileKind.DIRECTORY}
+        for path in found.swept:
+            if giving_way.isdisjoint(parents(path)):
+                seen.fields[change_name(path[len(wanted.path) + 1 :])] = RESIDUE
         seen.kept = found.kept
 
     def _unknown(self, wanted: DesiredTree) -> Mapping[str, FieldValue]:
@@ -149,6 +155,8 @@ class _Seen:
     private: list[str] = field(factory=list)
     # What stays in an exclusive tree though nobody declares it, and why.
     kept: Mapping[str, str] = field(factory=dict)
+    # What keeps the tree itself from being written.
+    unsafe: tuple[UnsafeFolder, ...] = ()
     # Set when the tree itself is not there.
     missing: Missing | None = None
 
@@ -158,7 +166,7 @@ class _Seen:
 
     def put(self, entry: Entry, line: str, facts: FileFacts) -> None:
         """Note what stands at a path."""
-        self.fields[entry.name] = f"{line} {RESIDUE}" if facts.has_residue else line
+        self.fields[entry.name] = left(line) if facts.has_residue else line
 
     def miss(self, entry: Entry, facts: Missing) -> None:
         """Note that nothing stands at a path."""
@@ -174,10 +182,9 @@ class _Seen:
                 self.fields[RESIDUE] = True
             if self.missing.first != wanted.path:
                 self.fields["missing_parent"] = self.missing.first
-            return Absent(self.fields)
-        return Present(
-            self.fields, self._detail(wanted.path), holds=tuple(sorted(self.holds)), mounts=tuple(sorted(self.mounts))
-        )
+            return Absent(self.fields, self.unsafe)
+        holds, mounts = tuple(sorted(self.holds)), tuple(sorted(self.mounts))
+        return Present(self.fields, self._detail(wanted.path), holds=holds, mounts=mounts, unsafe=self.unsafe)
 
     def _detail(self, root: str) -> JsonObject:
         detail: dict[str, JsonValue] = {}

@@ -23,8 +23,8 @@ from datum.provider.contract import (
 from datum.provider.host import FileKind, HostReader, HostWriter
 from datum.provider.paths import parents
 from datum_providers.shared import places
+from datum_providers.shared.above import edges_above
 from datum_providers.shared.exclusive import Neighbours
-from datum_providers.shared.modes import lets_group_write
 from datum_providers.shared.names import normal_name
 from datum_providers.tree.desired import TYPE, DesiredTree, parse_tree
 from datum_providers.tree.doing import apply_tree
@@ -74,9 +74,8 @@ class TreeProvider:
         return tuple(_target(entry, exclusive=desired.exclusive) for entry in desired.entries)
 
     def edges(self, desired: DesiredTree, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
-        """Return the nearest declared directory above, and every owner and group."""
-        parent = index.nearest_parent(desired.path)
-        found = [] if parent is None else [ImplicitEdge(parent, "parent directory")]
+        """Return what the path waits for, and every owner and group."""
+        found = list(edges_above(desired.path, index))
         for owners in desired.accounts:
             found.extend(owners.edges(index))
         return tuple(dict.fromkeys(found))
@@ -133,5 +132,4 @@ class TreeProvider:
 def _target(entry: Entry, *, exclusive: bool) -> Target:
     if entry.kind is not FileKind.DIRECTORY:
         return Target("path", entry.path, leaf=True)
-    group = entry.owners.group if lets_group_write(entry.mode) else None
-    return Target("path", entry.path, exclusive=exclusive, shared_with=group or "")
+    return Target("path", entry.path, exclusive=exclusive, shared_with=entry.shared_with)

@@ -9,15 +9,16 @@ from datum.model.graph import Target
 from datum.model.json import JsonValue
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, Present
-from datum.model.plan import Change, Effect, Need, Operation, Step
+from datum.model.plan import RESIDUE, Change, Effect, Need, Operation, Step
 from datum.provider.host import FileKind
 from datum_providers.shared import places
 from datum_providers.shared.kinds import EMPTY_DIRECTORY, EMPTY_FILE, parent_need
 from datum_providers.shared.modes import is_for_all
 from datum_providers.shared.names import path_of
+from datum_providers.shared.safety import makes_safe
 from datum_providers.tree.desired import DesiredTree
-from datum_providers.tree.entries import ROOT, Entry
-from datum_providers.tree.look import RESIDUE, TEXTS
+from datum_providers.tree.entries import ROOT, Entry, text_in, without_residue
+from datum_providers.tree.look import TEXTS
 
 # First word of the line of what is of the kind that is wanted.
 _KINDS: Final[Mapping[FileKind, str]] = {
@@ -43,7 +44,7 @@ def plan_tree(desired: DesiredTree, observed: Present | Absent) -> Step | None:
     changes.extend(_residue(observed))
     if not changes:
         return None
-    takes = [path for _, path, _ in lost]
+    takes = [path for _, path, before in lost if before != RESIDUE]
     operation = Operation.CREATE
     if isinstance(observed, Present):
         is_other = any(is_of_other_kind(entry, seen_at(observed, entry.name)) for entry in desired.entries)
@@ -57,7 +58,7 @@ def plan_tree(desired: DesiredTree, observed: Present | Absent) -> Step | None:
 def _plan_bare(desired: DesiredTree, observed: Present | Absent) -> Step | None:
     """Return the step of a tree without a folder: none where a directory stands, else one that cannot be taken."""
     before = seen_at(observed, ROOT)
-    if before is not None and before.startswith("directory"):
+    if (without_residue(before) or "").startswith("directory"):
         return None
     operation = Operation.CREATE if isinstance(observed, Absent) else Operation.REPLACE
     detail = f"No source is declared, so {desired.path} cannot be made; name a folder of the repository."
@@ -68,13 +69,6 @@ def seen_at(observed: Present | Absent, name: str) -> str | None:
     """Return the line of what was seen at an entry; None for nothing."""
     value = observed.fields.get(name)
     return value if isinstance(value, str) else None
-
-
-def without_residue(line: JsonValue) -> str | None:
-    """Return a line without the word for a leftover; None where nothing else stands there."""
-    if not isinstance(line, str) or line == RESIDUE:
-        return None
-    return line.removesuffix(f" {RESIDUE}")
 
 
 def is_of_other_kind(entry: Entry, before: JsonValue) -> bool:
@@ -89,7 +83,7 @@ def is_content_change(entry: Entry, before: JsonValue) -> bool:
     if line is None or is_of_other_kind(entry, line):
         return True
     if entry.kind is FileKind.SYMLINK:
-        return not (line == f"link:{entry.link}" or line.startswith(f"link:{entry.link} "))
+        return text_in(line, entry.owners) != entry.link
     return entry.kind is FileKind.REGULAR and line.partition(" ")[0] != f"blob:{entry.blob}"
 
 
@@ -117,17 +111,20 @@ def _loses(change: Change, entry: Entry | None) -> bool:
 
 
 def effects_of_tree(desired: DesiredTree, step: Step) -> tuple[Effect, ...]:
-    """Return the paths that the step makes."""
+    """Return the paths that the step makes; of folders whose rights it changes, that those are safe."""
     made = {
         change.name for change in step.changes if change.after is not None and without_residue(change.before) is None
     }
     if step.operation is Operation.REPLACE:
         made.update(change.name for change in step.changes if change.after is not None)
-    return tuple(Effect(Target("path", entry.path)) for entry in desired.entries if entry.name in made)
+    paths = tuple(Effect(Target("path", entry.path)) for entry in desired.entries if entry.name in made)
+    changed = {change.name for change in step.changes} - made
+    folders = (one for one in desired.entries if one.kind is FileKind.DIRECTORY and one.name in changed)
+    return (*paths, *(effect for one in folders for effect in makes_safe(one.path, one.mode, one.shared_with)))
 
 
 def _lost(desired: DesiredTree, observed: Present) -> tuple[tuple[str, str, str], ...]:
-    """Return name, path and line of what an exclusive tree clears away."""
+    """Return name, path and line of what an exclusive tree clears away, also of what is left beside a path."""
     if not desired.exclusive:
         return ()
     own = {entry.name for entry in desired.entries}

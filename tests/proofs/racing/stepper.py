@@ -149,8 +149,11 @@ def text_at(pid: int, address: int) -> str:
     """Return the string at an address of a stopped process."""
     if not address:
         return ""
-    # to the end of the page at most, since the next one may not be there
-    return os.fsdecode(os.pread(memory_of(pid), 4096 - address % 4096, address).split(b"\0")[0])
+    found = b""
+    # page by page, since the one after a string may not be there
+    while b"\0" not in found:
+        found += os.pread(memory_of(pid), 4096 - (address + len(found)) % 4096, address + len(found))
+    return os.fsdecode(found.split(b"\0")[0])
 
 
 @cache

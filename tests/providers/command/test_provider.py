@@ -36,6 +36,9 @@ class Index:
         top = path.split("/")[1]
         return ResourceId("directory", f"/{top}") if top in {"srv", "etc"} else None
 
+    def keys(self, kind: str) -> tuple[str, ...]:
+        raise AssertionError(kind)
+
     def paths_below(self, path: str) -> tuple[str, ...]:
         raise AssertionError(path)
 

@@ -1,12 +1,13 @@
 """The type on a real directory tree, through the real host room, below a root of its own."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from datum.host.local import LocalHost
-from datum.model.observation import Observation
+from datum.model.observation import Observation, Present
 from datum.model.plan import Operation, Step
 from datum_providers.directory.desired import DesiredDirectory
 from datum_providers.directory.provider import DirectoryProvider
@@ -118,3 +119,47 @@ def test_owners_below_change_and_links_are_not_followed(root: Path) -> None:
     owners = {name: (app / name).lstat().st_uid for name in names_below(app)}
     assert owners == {"d": 1234, "d/l": 1234, "d/x": 1234, "hard": 0}
     assert (root / "etc/passwd").stat().st_uid == 0
+
+
+@pytest.mark.parametrize("recurse", [False, True])
+def test_leftovers_beside_nothing_that_is_declared_go_with_what_nobody_declares(root: Path, recurse: bool) -> None:
+    app = root / "srv/app"
+    (app / ".was.datum~.dpkg-tmp/sub").mkdir(parents=True)
+    (app / ".mine.datum~.dpkg-tmp").write_bytes(b"half")
+    (app / ".gone.datum~.dpkg-tmp").write_bytes(b"half")
+    (app / ".said.local.datum~.dpkg-tmp").write_bytes(b"half")
+    (app / "stray").write_bytes(b"x")
+    (app / ".stray.datum~.dpkg-tmp").symlink_to("x")
+    neighbours = Neighbours(frozenset({"/srv/app/mine"}))
+    wanted = DesiredDirectory("/srv/app", exclusive=True, recurse=recurse, keep=("*.local",), neighbours=neighbours)
+    step = converge(root, wanted)
+    assert [(change.name, change.before) for change in step.changes] == [
+        ("./gone", "residue"),
+        ("./stray", "regular"),
+        ("./was", "residue"),
+    ]
+    assert step.takes == ("/srv/app/stray",)
+    assert names_below(app) == [".mine.datum~.dpkg-tmp", ".said.local.datum~.dpkg-tmp"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_leftover_that_may_be_somebody_else_s_is_told(root: Path) -> None:
+    """By its owner, by another name it has, or since it is neither a file nor a link; one of the owner's goes."""
+    app = root / "srv/app"
+    app.mkdir(mode=0o755)
+    for name in ("strange", "linked", "owned"):
+        (app / f".{name}.datum~.dpkg-tmp").write_bytes(b"half")
+    os.chown(app / ".strange.datum~.dpkg-tmp", 1234, 1234)
+    (root / "srv/other").hardlink_to(app / ".linked.datum~.dpkg-tmp")
+    os.mkfifo(app / ".pipe.datum~.dpkg-tmp")
+    (app / ".folder.datum~.dpkg-tmp").mkdir()
+    os.chown(app / ".folder.datum~.dpkg-tmp", 1234, 1234)
+    converge(root, DesiredDirectory("/srv/app", exclusive=True))
+    told = [".folder.datum~.dpkg-tmp", ".linked.datum~.dpkg-tmp", ".pipe.datum~.dpkg-tmp", ".strange.datum~.dpkg-tmp"]
+    assert names_below(app) == told
+    with LocalHost(str(root)) as host:
+        seen = see(host, DesiredDirectory("/srv/app", exclusive=True))
+    assert isinstance(seen, Present)
+    kept = seen.detail["kept"]
+    assert isinstance(kept, Mapping)
+    assert sorted(kept) == [f"./{name}" for name in told]

@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
-from datum.model.graph import Target
+from datum.model.graph import SAFE_FOLDER, Target
 from datum.model.identity import ResourceId
 from datum.model.manifest import Hazard
 from datum.model.observation import Machine, NotApplicable, Present, Unobservable
@@ -76,8 +77,15 @@ def test_a_directory_that_is_dropped_is_kept_but_in_an_exclusive_one(
     [(Operation.CREATE, True), (Operation.REPLACE, True), (Operation.UPDATE, False), (Operation.DELETE, False)],
 )
 def test_what_is_made_is_the_path(operation: Operation, makes: bool) -> None:
-    effects = PROVIDER.effects(APP, Step(operation, (Change("mode", "0700", "0755"),)))
+    effects = PROVIDER.effects(APP, Step(operation, (Change("residue", before=True, after=False),)))
     assert effects == ((Effect(Target("path", "/srv/app")),) if makes else ())
+
+
+@pytest.mark.parametrize("changed", ["mode", "owner", "group"])
+def test_other_rights_make_the_way_below_it_safe(changed: str) -> None:
+    step = Step(Operation.UPDATE, (Change(changed, "a", "b"),))
+    assert PROVIDER.effects(APP, step) == (Effect(Target(SAFE_FOLDER, "/srv/app")),)
+    assert PROVIDER.effects(evolve(APP, mode="0777"), step) == ()
 
 
 @pytest.mark.parametrize(

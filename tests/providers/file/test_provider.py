@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from datum.model.check import Check
 from datum.model.content import Content
 from datum.model.graph import Target
 from datum.model.identity import ResourceId
@@ -41,6 +42,13 @@ def test_directory_owner_and_group_come_first() -> None:
         ImplicitEdge(user, "owner"),
         ImplicitEdge(group, "group"),
     )
+
+
+def test_validate_judges_the_file_where_it_stands() -> None:
+    origin = ResourceId("file", "/etc/sudoers")
+    declared = DesiredFile("/etc/sudoers", CONTENT, validate=("visudo", "-cf", "{path}"))
+    assert PROVIDER.validation(origin, declared) == Check(origin, ("visudo", "-cf", "/etc/sudoers"), 60.0)
+    assert PROVIDER.validation(origin, DesiredFile("/etc/sudoers", CONTENT)) is None
 
 
 def test_nothing_declared_gives_no_edge() -> None:

@@ -12,7 +12,7 @@ from datum.host.local import LocalHost
 from datum.model.content import blob_id
 from datum.model.manifest import AttributeValue
 from datum.model.observation import Observation, Present, Unobservable
-from datum.model.plan import Operation, Step
+from datum.model.plan import Operation, Step, sweeps
 from datum.planner.decide import deletion
 from datum_providers.tree.desired import DesiredTree
 from datum_providers.tree.provider import TreeProvider
@@ -148,3 +148,67 @@ def test_an_interrupted_step_is_finished_by_the_next(root: Path, host: LocalHost
     step = converge(host, tree())
     assert [change.name for change in step.changes] == ["./bin/run", "./readme"]
     assert not list(root.rglob("*.dpkg-tmp"))
+
+
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("stands", ["x residue", "residue x", "residue", "x y", "x y z", "x", ""])
+@pytest.mark.parametrize("wanted", ["x residue", "residue x", "residue", "x"])
+def test_texts_of_links_are_told_from_each_other_and_from_leftovers(
+    root: Path, wanted: str, stands: str, left: bool
+) -> None:
+    """Whatever a link says: what stands there, what is left beside it, and what is to be done are known apart."""
+    app = root / "opt/app"
+    app.mkdir(mode=0o755)
+    if stands:
+        (app / "l").symlink_to(stands)
+    if left:
+        (app / ".l.datum~.dpkg-tmp").write_text("half", encoding="utf-8")
+    for owned in ({}, {"owner": os.geteuid(), "group": os.getegid()}):
+        desired = PROVIDER.parse("/opt/app", {"source": folder_of({"l": {"link": wanted}}), "links": "keep", **owned})
+        with LocalHost(str(root)) as host:
+            seen = see(host, desired)
+            assert isinstance(seen, Present)
+            step = PROVIDER.plan(desired, seen)
+            if step is None:
+                assert (stands, left) == (wanted, False)
+                continue
+            assert sweeps(step.changes) is (stands == wanted and left)
+            converge(host, desired)
+        assert {path.name: str(path.readlink()) for path in app.iterdir()} == {"l": wanted}
+        stands, left = wanted, False
+
+
+def test_leftovers_of_what_an_exclusive_tree_does_not_have_go_at_every_level(root: Path, host: LocalHost) -> None:
+    """Also in a folder of others that stays, and beside what goes, but none where something is kept or declared."""
+    wanted = evolve(tree(exclusive=True, keep=["kept"]), neighbours=frozenset({"/opt/app/others/mine"}))
+    converge(host, wanted)
+    app = root / "opt/app"
+    (app / "others").mkdir()
+    for name in ("others/mine", "stray", "others/.mine.datum~.dpkg-tmp", ".kept.datum~.dpkg-tmp"):
+        (app / name).write_text("x", encoding="utf-8")
+    for name in (".gone.datum~.dpkg-tmp", "bin/.old.datum~.dpkg-tmp", "others/.x.datum~.dpkg-tmp"):
+        (app / name).write_text("half", encoding="utf-8")
+    (app / ".stray.datum~.dpkg-tmp").symlink_to("x")
+    long = ".0123456789abcdef.datum~.dpkg-tmp"
+    (app / long).mkdir()
+    (app / long / "x").write_text("x", encoding="utf-8")
+    step = converge(host, wanted)
+    assert {change.name: (change.before, change.after) for change in step.changes} == {
+        "./0123456789abcdef": ("residue", None),
+        "./bin/old": ("residue", None),
+        "./gone": ("residue", None),
+        "./others/x": ("residue", None),
+        "./stray": ("regular", None),
+    }
+    assert step.takes == ("/opt/app/stray",)
+    left = sorted(str(path.relative_to(app)) for path in app.rglob("*.dpkg-tmp"))
+    assert left == [".kept.datum~.dpkg-tmp", "others/.mine.datum~.dpkg-tmp"]
+
+
+def test_a_leftover_in_a_directory_that_gives_way_goes_with_that(root: Path, host: LocalHost) -> None:
+    app = root / "opt/app"
+    (app / "readme/sub").mkdir(parents=True)
+    (app / "readme/sub/.x.datum~.dpkg-tmp").write_text("half", encoding="utf-8")
+    step = converge(host, tree(exclusive=True))
+    assert not [change for change in step.changes if change.before == "residue"]
+    assert (app / "readme").read_text() == "hello\n"

@@ -39,6 +39,9 @@ class Index:
     def nearest_parent(self, path: str) -> ResourceId | None:
         return ResourceId("directory", "/opt") if path.startswith("/opt/") else None
 
+    def keys(self, kind: str) -> tuple[str, ...]:
+        raise AssertionError(kind)
+
     def paths_below(self, path: str) -> tuple[str, ...]:
         return tuple(other for other in self._paths if other.startswith(f"{path}/"))
 

@@ -77,7 +77,7 @@ def test_replay_gives_the_same_bytes(scene: Scene, record: Any) -> None:
 
 def test_record_holds_the_plan_itself(record: Any) -> None:
     """And every input by name."""
-    assert record["format"] == "datum.record/2"
+    assert record["format"] == "datum.record/3"
     assert record["plan"]["plan_id"].startswith("sha256:")
     assert set(record["observations"]) == set(RESOURCES)
     assert set(record["orphans"]) == {KEPT}
@@ -161,6 +161,7 @@ def test_each_key_of_a_wrong_kind_is_refused(scene: Scene, record: Any, name: st
         ("observations", "file:/etc/a", "identity"),
         ("observations", "file:/etc/a", "holds"),
         ("observations", "file:/etc/a", "mounts"),
+        ("observations", "file:/etc/a", "obstacles"),
         ("observations", "file:/etc/b", "absent"),
         ("observations", "file:/etc/loop/x", "unobservable", "cause"),
         ("observations", "file:/etc/loop/x", "unobservable", "detail"),
@@ -191,6 +192,7 @@ def test_each_inner_key_that_is_missing_is_refused(scene: Scene, record: Any, pa
         (("observations", "file:/etc/a", "detail"), "x"),
         (("observations", "file:/etc/a", "holds"), "x"),
         (("observations", "file:/etc/a", "mounts"), [5]),
+        (("observations", "file:/etc/a", "obstacles"), "x"),
         (("observations", "file:/etc/loop/x", "unobservable", "cause"), "tired"),
         (("observations", "file:/etc/loop/x", "unobservable", "scope"), "world"),
         (("revision",), "0" * 40),
@@ -209,12 +211,20 @@ def test_each_inner_value_of_a_wrong_kind_is_refused(
     assert refused(scene, broken)["code"] == "bad-record"
 
 
+def test_what_keeps_something_from_being_removed_is_in_the_record(scene: Scene, record: Any) -> None:
+    """It decides what is impossible, and which orphans stay."""
+    changed = copy.deepcopy(record)
+    changed["orphans"][KEPT]["sights"][0]["observation"]["obstacles"] = ["It is in use."]
+    rules = [{one["id"]: one["rule"] for one in replayed(scene, some).json["orphans"]} for some in (record, changed)]
+    assert rules == [{KEPT: "removable"}, {KEPT: "obstacle"}]
+
+
 @pytest.mark.parametrize("value", [None, [], 5, "x", {}, {"format": "datum.record/1"}])
 def test_what_is_no_record_is_refused(scene: Scene, value: Any) -> None:
     """By its format, before anything else."""
     found = refused(scene, value)
     assert found["code"] == "bad-record"
-    assert "datum.record/2" in found["detail"]
+    assert "datum.record/3" in found["detail"]
 
 
 def test_a_file_that_is_no_json_or_not_there_is_refused(scene: Scene) -> None:

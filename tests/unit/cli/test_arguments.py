@@ -28,7 +28,7 @@ def refused(*texts: str) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("text", "form"),
     [
-        ("removals", "'removals=N', 'replaces=N', 'changed=N%'"),
+        ("removals", "'removals=N', 'replaces=N', 'restarts=N', 'package_removals=N', 'changed=N%'"),
         ("removals=", "'removals=N' is"),
         ("removals=-1", "'removals=N' is"),
         ("removals=x", "'removals=N' is"),
@@ -38,7 +38,9 @@ def refused(*texts: str) -> tuple[str, str]:
         ("replaces=none", "'replaces=N' is"),
         ("changed=80", "'changed=N%' is"),
         ("changed=101%", "100%"),
-        ("restarts=1", "'restarts' is no class"),
+        ("restarts=1%", "'restarts=N' is"),
+        ("package_removals=", "'package_removals=N' is"),
+        ("refreshes=1", "'refreshes' is no class"),
         ("1", "is expected"),
         ("=1", "'' is no class"),
     ],

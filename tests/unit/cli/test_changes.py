@@ -141,7 +141,7 @@ def test_what_is_lost_in_words(kind: tuple[str | None, str] | None, takes: tuple
         (
             Operation.REPLACE,
             (
-                part("a", "regular residue", "directory 0755"),
+                part("a", "residue regular", "directory 0755"),
                 part("old", "directory", None),
                 part("b", f"{BLOB} 0644", f"{BLOB} 0600"),
             ),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from datum.agent.ports import show_nothing
+from datum.agent.ports import COMMITTING, show_nothing
 from datum.cli.effects import PATIENCE, Progress, Signals, make_ports, pass_ports
 from datum.model.plan import Operation
 from tests.unit.cli.screen import Terminal, is_harmless
@@ -87,6 +87,15 @@ def test_short_commands_show_no_progress(monkeypatch: pytest.MonkeyPatch) -> Non
         assert ports.progress != show_nothing
         ports.progress("observer", 0, 0, None)
     assert screen.getvalue() == ""
+
+
+def test_a_commit_of_many_actions_is_shown_from_its_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may take minutes, and nothing else is heard of meanwhile."""
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    with pass_ports() as ports:
+        ports.progress(f"{COMMITTING} 12", 3, 40, action("package:nginx", Operation.CREATE))
+    assert screen.getvalue() == "\r\x1b[Kcommitting 12 3/40 create package:nginx\r\x1b[K"
 
 
 def test_progress_is_gone_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

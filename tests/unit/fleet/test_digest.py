@@ -45,6 +45,8 @@ def test_places_are_not_in_the_digest() -> None:
         ("fleet.yaml", "layers", f"limits: {{allow: {{changed: 1%, from: {'a' * 40}}}}}\nlayers"),
         ("fleet.yaml", "layers", "limits: {replaces: 1}\nlayers"),
         ("fleet.yaml", "layers", "limits: {changed: none}\nlayers"),
+        ("fleet.yaml", "layers", "limits: {restarts: 1}\nlayers"),
+        ("fleet.yaml", "layers", "limits: {package_removals: 1}\nlayers"),
         ("fleet.yaml", "layers", "expect: {os: x}\nlayers"),
         ("fleet.yaml", "layers", "expect: {warn: [os]}\nlayers"),
         ("fleet.yaml", "layers", "enforcement: hold\nlayers"),

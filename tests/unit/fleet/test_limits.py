@@ -10,15 +10,23 @@ _SHA = "ab" * 20
 
 
 def test_no_limit_is_none() -> None:
-    found = resolve_host("limits: {removals: none, replaces: none, changed: none}").limits
-    assert (found.removals, found.replaces, found.changed) == (None, None, None)
+    text = ", ".join(f"{counted}: none" for counted in LimitClass)
+    found = resolve_host(f"limits: {{{text}}}").limits
+    assert [getattr(found, counted) for counted in LimitClass] == [None] * len(LimitClass)
+
+
+def test_where_nothing_is_said_only_restarts_have_no_limit() -> None:
+    found = resolve_host("").limits
+    said = {str(counted): getattr(found, counted) for counted in LimitClass}
+    assert said == {"removals": 10, "replaces": 10, "restarts": None, "package_removals": 10, "changed": 50}
 
 
 def test_each_limit_is_merged_alone_and_what_is_allowed_as_one() -> None:
-    low = "limits: {removals: 1, changed: 5%, allow: {removals: 7, from: " + _SHA + "}}"
-    high = "limits: {replaces: 0, changed: 100%, allow: {changed: 9%, from: " + "cd" * 20 + "}}"
-    found = resolve(layered(low, "", high)).limits
-    assert found == Limits(1, 0, 100, {LimitClass.CHANGED: 9}, Revision("cd" * 20))
+    low = "limits: {removals: 1, changed: 5%, restarts: 2, allow: {removals: 7, from: " + _SHA + "}}"
+    high = "limits: {replaces: 0, changed: 100%, package_removals: 3, allow: {changed: 9%, restarts: 4, from: "
+    found = resolve(layered(low, "", high + "cd" * 20 + "}}")).limits
+    allowed = {LimitClass.CHANGED: 9, LimitClass.RESTARTS: 4}
+    assert found == Limits(1, 0, 100, allowed, Revision("cd" * 20), restarts=2, package_removals=3)
 
 
 @pytest.mark.parametrize(
@@ -54,10 +62,12 @@ def test_sha256_is_told_by_its_length() -> None:
         ("limits: {removals: many}", "wrong-type"),
         ("limits: {removals: -1}", "bad-value"),
         ("limits: {removals: 010}", "ambiguous-scalar"),
-        ("limits: {restarts: 1}", "not-in-this-version"),
+        ("limits: {restarts: x}", "wrong-type"),
+        ("limits: {package_removals: -1}", "bad-value"),
+        ("limits: {packages: 1}", "unknown-key"),
         ("limits: {share: 1}", "unknown-key"),
         ("limits: {replaces: [1]}", "wrong-type"),
-        (f"limits: {{allow: {{restarts: 1, from: {_SHA}}}}}", "not-in-this-version"),
+        (f"limits: {{allow: {{restarts: x, from: {_SHA}}}}}", "wrong-type"),
         (f"limits: {{allow: {{removal: 1, from: {_SHA}}}}}", "unknown-key"),
         (f"limits: {{allow: {{replaces: x, removals: 1, from: {_SHA}}}}}", "wrong-type"),
         ("limits: {removal: 1}", "unknown-key"),

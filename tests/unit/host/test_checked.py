@@ -105,6 +105,31 @@ def test_a_written_set_that_is_refused_without_a_word_is_told_so(writer: Staging
     writer.discard()
 
 
+def test_what_cannot_be_shown_and_must_not_be_written_is_not(root: Path, writer: StagingWriter) -> None:
+    """Whoever asks has something to do before; judged again it is written."""
+    before = tree(root)
+    stage(writer)
+    with refused("cannot-be-shown") as found:
+        writer.judge([check(WHOLE)], writes=False)
+    assert found[0].detail == "It cannot be shown to a check: no namespaces."
+    assert {path: entry for path, entry in tree(root).items() if ".datum~.dpkg-tmp" not in path} == before
+    assert writer.remarks == []
+    writer.judge([check(WHOLE)])
+    writer.commit()
+    assert set(names(root / "etc")) == {*CHANGED, "other"} - {"gone", "old.d"}
+
+
+@pytest.mark.parametrize("writes", [True, False])
+def test_nothing_staged_is_the_host_as_it_is(root: Path, writer: StagingWriter, *, writes: bool) -> None:
+    """Judged there; nothing would have to be written, so that is no question."""
+    before = tree(root)
+    with refused("check-failed"):
+        writer.judge([check(f"{WHOLE}exit 1")], writes=writes)
+    writer.discard()
+    assert tree(root) == before
+    assert writer.remarks == []
+
+
 def test_a_set_that_every_check_passes_stays_and_what_was_kept_goes(root: Path, writer: StagingWriter) -> None:
     stage(writer)
     writer.judge([check(WHOLE), check()])

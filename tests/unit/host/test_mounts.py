@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from datum.host import mounts, namespaces
-from datum.host.mounts import MountTable
+from datum.host.mounts import MountTable, mount_entries
 from datum.provider.host import HostError
+from datum.provider.manager import MountEntry
 from tests.unit.host.in_child import in_child
 
 
@@ -188,3 +189,30 @@ def test_a_table_is_parsed_again_only_when_it_is_another(monkeypatch: pytest.Mon
     assert again is first
     assert (first.below("/srv"), moved.below("/srv")) == (("/srv/data",), ("/srv/else",))
     assert last is moved
+
+
+def test_every_mount_is_an_entry_with_its_options_and_escapes_resolved() -> None:
+    data = (
+        b"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro\n"
+        b"30 22 0:25 /data /srv/a\\040b rw,nosuid - nfs4 server:/x\\011y rw,vers=4.2\n"
+        b"31 30 0:26 / /srv/a\\040b ro - tmpfs  \n"
+    )
+    assert mount_entries(data) == (
+        MountEntry(
+            "/",
+            "ext4",
+            "/dev/sda1",
+            options=frozenset({"rw", "relatime"}),
+            super_options=frozenset({"rw", "errors=remount-ro"}),
+        ),
+        MountEntry(
+            "/srv/a b",
+            "nfs4",
+            "server:/x\ty",
+            options=frozenset({"rw", "nosuid"}),
+            super_options=frozenset({"rw", "vers=4.2"}),
+            root="/data",
+        ),
+        MountEntry("/srv/a b", "tmpfs", "", options=frozenset({"ro"})),
+    )
+    assert [entry.device for entry in mount_entries(data)] == ["8:1", "0:25", "0:26"]

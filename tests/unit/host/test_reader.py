@@ -420,3 +420,55 @@ def test_a_writer_is_a_reader(tmp_path: Path) -> None:
     with writing(tmp_path) as writer:
         assert isinstance(writer, LocalReader)
         assert writer.examine("/x") == Missing("/x")
+
+
+def test_what_keeps_a_path_from_being_written_is_told_from_the_root_down(tmp_path: Path) -> None:
+    for folder, mode in (("open", 0o757), ("open/group", 0o2770), ("sticky", 0o1777), ("declared", 0o770)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder).chmod(mode)
+    group = str((tmp_path / "declared").stat().st_gid)
+    with LocalHost(str(tmp_path), shared={"/declared": group}) as host:
+        reader = host.reader()
+        assert [found.folder for found in reader.examine("/open/group/x").exposures] == ["/open", "/open/group"]
+        assert [found.folder for found in facts(reader, "/open/group").exposures] == ["/open"]
+        assert [found.folder for found in reader.examine("/open/none/x/y").exposures] == ["/open"]
+        for path in ("/", "/open", "/sticky/x", "/declared/x"):
+            assert reader.examine(path).exposures == (), path
+        (found,) = facts(reader, "/open/group").exposures
+        assert found.owner is None
+        assert found.sentence("/open/group") == "'/open', on the way to '/open/group', is writable by everybody."
+        assert "chmod o-w /open" in found.hint
+    with LocalHost(str(tmp_path), shared={"/declared": "1" + group}) as host:
+        (found,) = host.reader().examine("/declared/x").exposures
+        assert f"(gid {group})" in found.why
+
+
+def test_the_groups_of_a_root_may_lie_where_a_group_writes(tmp_path: Path) -> None:
+    """What is asked for while that is judged is not judged."""
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc").chmod(0o770)
+    (tmp_path / "etc/group").write_text(f"staff:x:{os.getegid()}:\n", encoding="utf-8")
+    os.chown(tmp_path / "etc", -1, os.getegid())
+    for name, count in (("staff", 0), ("others", 1)):
+        with LocalHost(str(tmp_path), shared={"/etc": name}) as host:
+            assert len(host.reader().examine("/etc/x").exposures) == count, name
+
+
+@needs_root
+def test_a_user_s_own_directory_is_told_with_its_owner(tmp_path: Path, reader: LocalReader) -> None:
+    (tmp_path / "home/bob/d").mkdir(parents=True)
+    os.chown(tmp_path / "home/bob", 1234, 1234)
+    assert [(found.folder, found.owner) for found in reader.examine("/home/bob/d/x").exposures] == [("/home/bob", 1234)]
+    os.chown(tmp_path, 1234, 1234)
+    with LocalHost(str(tmp_path)) as host:
+        found = host.reader().examine("/x").exposures
+    assert [(one.folder, one.owner) for one in found] == [("/", None)]
+
+
+def test_only_the_leftovers_of_a_directory_are_listed_where_they_are_asked_for(
+    tmp_path: Path, reader: LocalReader
+) -> None:
+    for name in ("a", ".a.datum~.dpkg-tmp", ".b.datum~.dpkg-tmp"):
+        (tmp_path / name).touch()
+    assert reader.list_directory("/") == ("a",)
+    assert reader.list_directory("/", leftovers=True) == (".a.datum~.dpkg-tmp", ".b.datum~.dpkg-tmp")

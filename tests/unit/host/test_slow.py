@@ -44,7 +44,9 @@ class Reader:
     def read_file(self, path: str, *, limit: int) -> bytes:
         return b"x" * limit
 
-    def list_directory(self, path: str) -> tuple[str, ...]:
+    def list_directory(self, path: str, *, leftovers: bool = False) -> tuple[str, ...]:
+        if leftovers:
+            return (".x.datum~.dpkg-tmp",)
         return (str(os.getpid()), *names("/proc/self/fd"))
 
     def below(self, path: str, *, limit: int) -> Below:
@@ -69,6 +71,7 @@ def test_answers_come_through(reader: SlowReader) -> None:
 
 
 def test_one_child_serves_a_mount_and_each_mount_has_its_own(reader: SlowReader) -> None:
+    assert reader.list_directory("/m/a", leftovers=True) == (".x.datum~.dpkg-tmp",)
     first, again, other = (reader.list_directory(path)[0] for path in ("/m/a", "/m/b", "/n/a"))
     assert first == again != other
     assert str(os.getpid()) not in {first, other}

@@ -1,4 +1,4 @@
-"""How much one pass may do (design 4.4): removals, replaces, and the share of what was declared before."""
+"""How much one pass may do (design 4.4): removals, replaces, restarts, and the share of what was declared before."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -23,10 +23,11 @@ from tests.unit.fakes import (
     revision,
     rid,
 )
+from tests.unit.services import ALL, earlier, planned, running, service
 
 OTHER_KIND = Present({"kind": "folder"})
 MANY = tuple(f"fake:{name}" for name in "abc")
-REMOVALS, REPLACES, CHANGED = LimitClass
+REMOVALS, REPLACES, RESTARTS, PACKAGES, CHANGED = LimitClass
 
 
 def held(plan: Plan) -> set[str]:
@@ -298,6 +299,96 @@ def test_without_a_converged_revision_the_oldest_of_the_trail_that_can_be_resolv
     older = tuple(declared_by(one, *(declare(text, value="old") for text in POOL[: sizes[one]])) for one in trail)
     blind: tuple[Declaration | Unresolved, ...] = (*older, Unresolved(revision(7), "It is gone."))
     assert bool(held(changing(20, converged=None, trail=blind))) is over
+
+
+# --- restarts, and packages ---
+
+SERVICES = ("service:s", "service:t")
+
+
+def restarting(limits: Limits | None = None, **others: Any) -> Plan:
+    """Restart one service after a change, and one that owes a reload as it is."""
+    return planned(
+        declare("fake:a"),
+        service("s", restart_on=["fake:a"]),
+        service("t"),
+        seen={"fake:a": OTHER, "service:s": running(), "service:t": running("reload")},
+        limits=limits or Limits(),
+        **others,
+    )
+
+
+@pytest.mark.parametrize(("limit", "over"), [(None, False), (2, False), (1, True), (0, True)])
+def test_over_the_limit_of_restarts_every_refresh_is_held_and_nothing_else(limit: int | None, over: bool) -> None:
+    """Drift counts here, and marks do not."""
+    plan = restarting(Limits(restarts=limit))
+    found = [str(action.operation) for action in plan.actions if action.hold]
+    assert found == (["restart", "reload"] if over else [])
+
+
+def test_restarts_have_no_limit_where_nothing_is_said_and_a_limit_is_raised_as_any_other() -> None:
+    many = [service(f"{number:03}") for number in range(200)]
+    seen = {str(one.id): running("restart") for one in many}
+    assert held(planned(*many, seen=seen)) == set()
+    assert held(restarting(Limits(restarts=0), allowed={RESTARTS: 2})) == set()
+    named = Limits(restarts=0, allowed={RESTARTS: 2}, allowed_from=revision(1))
+    assert held(restarting(named, trail=(earlier(1, service("t")),))) == set()
+    hold = next(action.hold for action in restarting(Limits(restarts=1)).actions if action.hold)
+    assert hold.detail == "This pass would restart or reload 2 services; the limit is 1."
+    assert "--allow restarts=2 " in hold.release
+
+
+def test_marks_and_refreshes_are_neither_changes_nor_removals() -> None:
+    listed = [declare(text) for text in POOL[:10]]
+    services = [service(f"{number:02}", restart_on=POOL[:10]) for number in range(30)]
+    older = nodes_of(*(declare(text, value="old") for text in POOL))
+    seen = {**dict.fromkeys(POOL[:10], OTHER), **{str(one.id): running() for one in services}}
+    plan = planned(*listed, *services, seen=seen, converged=older, limits=Limits(0, 0, 50))
+    assert held(plan) == set()
+    assert held(planned(*listed, *services, seen=seen, converged=older, limits=Limits(0, 0, 49))) == set(POOL[:10])
+
+
+def test_what_a_held_change_would_have_marked_keeps_its_place_and_its_label() -> None:
+    older = nodes_of(*(declare(text, value="old") for text in POOL[:10]))
+    resources = (*(declare(text) for text in POOL[:10]), service("s", restart_on=POOL[:10]))
+    start = given(
+        *resources,
+        seen={**dict.fromkeys(POOL[:10], OTHER), "service:s": running()},
+        providers=ALL,
+        limits=Limits(changed=0),
+    )
+    plan = relabel(plan_pass(start), evolve(start, converged=older))
+    assert held(plan) == set(POOL[:10])
+    assert {action.label for action in plan.actions} == {Label.INTENT}
+    assert len(plan.actions) == 21
+    assert plan.plan_id == plan_pass(start).plan_id
+
+
+@pytest.mark.parametrize(("limit", "over"), [(None, False), (3, False), (2, True)])
+def test_packages_that_go_count_declared_or_along(limit: int | None, over: bool) -> None:
+    gone = Present({"value": "x"}, holds=("/usr/share/a", "package:c"))
+    plan = planned(
+        declare("package:a", absent=True, allow=[Hazard.DATA_LOSS]),
+        declare("package:b", absent=True),
+        declare("package:new"),
+        declare("fake:a", absent=True),
+        seen={"package:a": gone, "package:b": IN_SYNC, "fake:a": OTHER},
+        limits=Limits(package_removals=limit),
+    )
+    assert held(plan) == ({"package:a", "package:b"} if over else set())
+    if over:
+        hold = action_of(plan, "package:b").hold
+        assert hold is not None
+        assert hold.detail == "This pass would remove 3 packages; the limit is 2."
+        assert "package_removals=3" in hold.release
+
+
+def test_ten_packages_may_go_where_nothing_is_said() -> None:
+    gone = [declare(f"package:{number:02}", absent=True) for number in range(11)]
+    seen = {str(one.id): IN_SYNC for one in gone}
+    limits = Limits(removals=None)
+    assert held(planned(*gone, seen=seen, limits=limits)) == set(seen)
+    assert held(planned(*gone[1:], seen=dict.fromkeys(list(seen)[1:], IN_SYNC), limits=limits)) == set()
 
 
 # --- what converged last, told later ---

@@ -3,9 +3,18 @@
 from typing import Any
 
 import pytest
+from attrs import evolve
 
-from datum.model.graph import Target
-from datum.model.observation import Absent, Cause, NotApplicable, Observation, Present, Unobservable
+from datum.model.graph import SAFE_FOLDER, Target
+from datum.model.observation import (
+    Absent,
+    Cause,
+    NotApplicable,
+    Observation,
+    Present,
+    Unobservable,
+    UnsafeFolder,
+)
 from datum.model.plan import Change, Effect, Operation, Plan, Step, VerdictKind
 from datum.planner.plan import plan_pass
 from tests.unit.fakes import (
@@ -13,7 +22,9 @@ from tests.unit.fakes import (
     IN_SYNC,
     OTHER,
     PROVIDERS,
+    Folder,
     Package,
+    Want,
     action_of,
     at,
     declare,
@@ -436,3 +447,43 @@ def test_a_target_is_met_whether_or_not_it_is_shared() -> None:
     assert Target("path", "/f", shared=True) == Target("path", "/f")
     plan = plan_of(declare("entry:/f#a", needs=["path:/f"], after=["fake:m"]), declare("fake:m", makes=["path:/f"]))
     assert action_of(plan, "entry:/f#a").known_after == (rid("fake:m"),)
+
+
+WAY = (UnsafeFolder("/d", "'/d' is writable by everybody."),)
+
+
+@pytest.mark.parametrize("seen", [Absent(unsafe=WAY), evolve(OTHER, unsafe=WAY), Absent({"residue": True}, WAY)])
+@pytest.mark.parametrize("is_absent", [False, True])
+def test_what_somebody_else_could_turn_elsewhere_is_impossible(seen: Present | Absent, is_absent: bool) -> None:
+    plan = plan_of(declare("leaf:/d/f", absent=is_absent), declare("leaf:/e"), seen={"leaf:/d/f": seen})
+    if is_absent and seen == Absent():
+        assert plan.verdicts[rid("leaf:/d/f")].kind is VerdictKind.IN_SYNC
+        return
+    verdict = plan.verdicts[rid("leaf:/d/f")]
+    assert verdict.kind is VerdictKind.IMPOSSIBLE
+    assert verdict.detail == f"{WAY[0].detail} Nothing that comes before it in this plan corrects that directory."
+    assert names(plan.actions) == ["leaf:/e"]
+
+
+def test_what_is_in_sync_or_only_reported_is_not_written() -> None:
+    resources = declare("leaf:/d/f"), declare("leaf:/d/g", audit=True)
+    seen: dict[str, Observation] = {"leaf:/d/f": evolve(IN_SYNC, unsafe=WAY), "leaf:/d/g": evolve(OTHER, unsafe=WAY)}
+    plan = plan_of(*resources, seen=seen)
+    assert plan.verdicts[rid("leaf:/d/f")].kind is VerdictKind.IN_SYNC
+    assert action_of(plan, "leaf:/d/g").hold is not None
+
+
+def test_a_directory_that_is_corrected_before_is_awaited() -> None:
+    class Correcting(Folder):
+        type_name = "folder"
+
+        def effects(self, desired: Want, step: Step) -> tuple[Effect, ...]:
+            return (Effect(Target(SAFE_FOLDER, desired.name)),)
+
+    plan = plan_of(
+        declare("folder:/d"),
+        declare("leaf:/d/f"),
+        seen={"folder:/d": OTHER, "leaf:/d/f": Absent(unsafe=WAY)},
+        providers={**PROVIDERS, "folder": Correcting()},
+    )
+    assert action_of(plan, "leaf:/d/f").known_after == (rid("folder:/d"),)

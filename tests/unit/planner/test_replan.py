@@ -7,7 +7,7 @@ from attrs import evolve
 
 from datum.model.graph import Node, Target
 from datum.model.manifest import Hazard, Resource
-from datum.model.observation import Absent, Cause, Observation, Present, Scope, Unobservable
+from datum.model.observation import Absent, Cause, Observation, Present, Scope, Unobservable, UnsafeFolder
 from datum.model.plan import Action, Change, HoldReason, Need, Operation, Replan, Step
 from datum.planner.replan import replan
 from tests.unit.fakes import (
@@ -337,3 +337,13 @@ def test_a_deletion_that_finds_a_leftover_alone_sweeps_it(planned: Present | Abs
 def test_a_sweep_that_finds_something_in_its_place_is_held() -> None:
     assert is_held(again(declare("leaf:/d", absent=True), LEFT, OTHER), "is not what was to be deleted")
     assert again(declare("leaf:/d", absent=True), LEFT, Absent()) == Replan()
+
+
+def test_an_unsafe_directory_that_is_staged_with_an_action_is_corrected_with_it() -> None:
+    way = (UnsafeFolder("/d", "'/d' is writable by everybody."),)
+    resource = declare("leaf:/d/f")
+    action, node = action_of(plan_of(resource), "leaf:/d/f"), nodes_of(resource)[resource.id]
+    seen = Absent(unsafe=way)
+    assert is_held(replan(action, node, seen, providers=PROVIDERS), "writable by everybody")
+    staged = frozenset({Target("path", "/d")})
+    assert replan(action, node, seen, providers=PROVIDERS, provided=staged).hold is None

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from datum.model.manifest import Hazard, OnRemoval
+from datum.model.manifest import Hazard, Limits, OnRemoval
 from datum.model.observation import Absent, Observation, Present
-from datum.model.plan import HoldReason, Operation, OrphanState, Plan, Step, VerdictKind
+from datum.model.plan import Change, HoldReason, Operation, OrphanState, Plan, Step, VerdictKind
 from datum.planner.plan import plan_pass
 from tests.unit.fakes import (
     HIDDEN,
@@ -184,12 +184,88 @@ def test_paths_that_are_not_sorted_texts_are_a_breach(takes: Any) -> None:
     assert made.verdicts[rid("odd:/d")].kind is VerdictKind.UNOBSERVABLE
 
 
-def test_what_is_made_takes_nothing_along() -> None:
-    def plan(desired: Any, observed: Present | Absent) -> Any:
-        return replaced(desired, observed, ("/d/a",))
+def test_what_is_made_may_take_something_along() -> None:
+    """A package whose installation removes another one: a removal that counts, and waits as every removal does."""
 
-    made = plan_of(declare("odd:/d"), providers=odd(plan=plan))
-    assert made.verdicts[rid("odd:/d")].kind is VerdictKind.UNOBSERVABLE
+    def plan(desired: Any, observed: Present | Absent) -> Any:
+        return Step(Operation.CREATE, (Change("value", None, "x"),), takes=("package:a", "package:b"))
+
+    parts: dict[str, Any] = {"providers": odd(plan=plan)}
+    made = action_of(plan_of(declare("odd:/d"), **parts), "odd:/d")
+    assert (made.takes, made.hold) == (("package:a", "package:b"), None)
+    for limits in (Limits(1), Limits(package_removals=1)):
+        hold = action_of(plan_of(declare("odd:/d"), limits=limits, **parts), "odd:/d").hold
+        assert hold is not None
+        assert hold.reason is HoldReason.LIMIT
+    waiting = plan_of(declare("odd:/d"), declare("fake:z"), seen={"fake:z": HIDDEN}, **parts)
+    hold = action_of(waiting, "odd:/d").hold
+    assert hold is not None
+    assert hold.reason is HoldReason.UNOBSERVABLE
+
+
+# --- what keeps something from being removed ---
+
+ESSENTIAL = "It is an essential package."
+
+
+@pytest.mark.parametrize(
+    ("resource", "seen"),
+    [
+        (declare("user:u", absent=True), Present({"value": "x"}, obstacles=(ESSENTIAL, "More."))),
+        (declare("leaf:/r", allow=LOSS), Present({"kind": "folder"}, obstacles=(ESSENTIAL, "More."))),
+    ],
+)
+def test_what_cannot_be_removed_is_impossible_in_its_own_words(resource: Any, seen: Present) -> None:
+    plan = plan_of(resource, seen={str(resource.id): seen})
+    verdict = plan.verdicts[resource.id]
+    assert (verdict.kind, verdict.detail) == (VerdictKind.IMPOSSIBLE, ESSENTIAL)
+
+
+def test_what_cannot_be_removed_may_be_updated() -> None:
+    seen = Present({"value": "old"}, obstacles=(ESSENTIAL,))
+    assert action_of(plan_of(declare("user:u"), seen={"user:u": seen}), "user:u").operation is Operation.UPDATE
+
+
+def test_an_orphan_that_cannot_be_removed_is_kept_in_its_own_words() -> None:
+    plan = dropping({"leaf:/x.d/f": Present({"value": "x"}, obstacles=(ESSENTIAL,))}, declare("leaf:/x.d/f"))
+    assert [(word.rule, word.state, word.detail) for word in plan.orphans] == [
+        ("obstacle", OrphanState.KEPT, ESSENTIAL)
+    ]
+
+
+# --- packages that go along ---
+
+
+def with_others(*holds: str) -> Present:
+    return Present({"value": "x"}, holds=holds)
+
+
+def test_a_package_that_goes_by_a_deletion_of_its_own_is_not_taken_along() -> None:
+    gone = [declare("package:a", absent=True), declare("package:b", absent=True, allow=LOSS)]
+    seen = {"package:a": with_others(), "package:b": with_others("package:a", "package:c")}
+    plan = plan_of(*gone, seen=seen)
+    assert action_of(plan, "package:b").takes == ("package:c",)
+    assert rid("package:a") in action_of(plan, "package:b").requires
+
+
+def test_a_package_does_not_go_along_where_a_revision_protects_it() -> None:
+    trail = (declared_by(1, declare("package:c", protect=True), declare("user:c", protect=True)),)
+    resource = declare("package:b", absent=True, allow=LOSS)
+    for taken, is_held in (("package:c", True), ("package:d", False), ("/c", False)):
+        plan = plan_of(resource, seen={"package:b": with_others(taken)}, trail=trail)
+        hold = action_of(plan, "package:b").hold
+        assert (hold is not None and hold.reason is HoldReason.PROTECT) is is_held
+
+
+def test_an_orphan_package_that_goes_along_is_not_said_to_be_kept() -> None:
+    trail = (declared_by(1, declare("package:c"), declare("user:c")),)
+    plan = plan_of(
+        declare("package:b", absent=True, allow=LOSS),
+        seen={"package:b": with_others("package:c")},
+        orphans={"package:c": IN_SYNC, "user:c": IN_SYNC},
+        trail=trail,
+    )
+    assert words(plan) == {"package:c": "taken_along", "user:c": "protected_class"}
 
 
 # --- orphans ---

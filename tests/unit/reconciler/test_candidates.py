@@ -57,7 +57,7 @@ class Stage:
         self.remarks.append(f"staged {path}")
         self._waiting.append((path, wanted))
 
-    def judge(self, checks: Sequence[Check]) -> None:
+    def judge(self, checks: Sequence[Check], *, writes: bool = True) -> None:
         self.calls.append("judge " + " ".join(str(check.resource) for check in checks))
         self.remarks.append("judged")
         if self.judging is not None:

@@ -158,3 +158,13 @@ def test_progress_counts_within_a_transaction() -> None:
     batch = Batch(unstaged={"/etc/a": REFUSED})
     bench_of(batch, "file:/etc/d").run(progress=lambda number, _action: seen.append(number))
     assert seen == [1, 2, 3, 4]
+
+
+def test_a_commit_says_how_many_actions_it_does() -> None:
+    """Before it begins: it may take long."""
+    batch = Batch(unstaged={"/etc/b": REFUSED})
+    seen: list[tuple[int, int, str, int]] = []
+    bench_of(batch).run(
+        together=lambda number, count, action: seen.append((number, count, str(action.resource), len(batch.calls)))
+    )
+    assert seen == [(1, 2, A, 3)]

@@ -116,6 +116,7 @@ resources = st.builds(
     st.lists(_TEXT, max_size=2).map(tuple),
     st.none() | some.resource_ids,
     st.lists(some.resource_ids, max_size=5).map(tuple),
+    st.dictionaries(some.resource_ids, st.sampled_from(["reload", "restart"]), max_size=2),
 )
 
 check_reports = st.builds(

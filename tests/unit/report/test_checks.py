@@ -65,7 +65,7 @@ def test_a_check_that_refused_is_what_failed() -> None:
     """Its own line names what it kept; the sums count it."""
     one = made("x")
     found = results(one, Outcome.FAILED, refused_by=rid("check:a"))
-    assert refusing(one, found) == {rid("check:a"): [rid("file:/x")]}
+    assert refusing(one, found) == {rid("check:a"): [one.actions[0]]}
     (report,) = [item for item in report_resources(one, found) if item.id == rid("check:a")]
     assert (report.outcome, report.detail) == (Outcome.FAILED, "It kept file:/x from the host.")
     assert report.location == at(4)

@@ -341,6 +341,14 @@ def test_q_for_an_action_that_the_revision_is_to_blame_for(
     assert may_roll_back(GUARDED, entry(B), facts) is (RollbackCause.FAILED_ACTION if blamed else None)
 
 
+def test_no_revision_is_to_blame_for_a_mark() -> None:
+    """The manager did not take it; the refresh that a check refuses is another thing."""
+    failed = result(Outcome.FAILED, Label.INTENT)
+    for operation, blamed in ((Operation.MARK, False), (Operation.REFRESH_RESTART, True)):
+        facts = RollbackFacts(wanted=True, results=(evolve(failed, action=evolve(failed.action, operation=operation)),))
+        assert (may_roll_back(GUARDED, entry(B), facts) is not None) is blamed
+
+
 def test_q_quarantines_the_target_and_makes_previous_the_newest() -> None:
     written = roll_back(GUARDED, entry(B)).pointer
     assert written == evolve(GUARDED, quarantined=(B,), trail=(entry(B), entry(A)))

@@ -1,0 +1,50 @@
+"""Who may bring into being what a step needs and is not there yet (design 1.3). Pure."""
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Final
+
+from datum.model.graph import ANY_KEY, NOTHING, ResourceGraph, Target
+from datum.model.identity import ResourceId
+from datum.model.plan import Effect
+
+_CERTAIN: Final = 0
+_POSSIBLE: Final = 1
+# Of those that may bring anything of a space: what comes before by an edge, whose name the key holds, any other.
+_EARLIER: Final = 2
+_NAMED: Final = 3
+_ANY: Final = 4
+
+
+class Makers:
+    """What the steps of a plan so far make, certainly or possibly."""
+
+    def __init__(self, graph: ResourceGraph) -> None:
+        """Begin with none."""
+        self._graph = graph
+        self._found: dict[Target, list[tuple[bool, ResourceId]]] = {}
+
+    def add(self, origin: ResourceId, effects: Iterable[Effect]) -> None:
+        """Add what the step of a resource makes."""
+        for effect in effects:
+            self._found.setdefault(effect.target, []).append((effect.certain, origin))
+
+    def of(self, origin: ResourceId, target: Target) -> tuple[ResourceId, ...]:
+        """Return what may make a target that a resource needs, the likeliest first, else as they stand in the plan."""
+        if target.kind == NOTHING:
+            return ()
+        ranked = [(_CERTAIN if sure else _POSSIBLE, maker) for sure, maker in self._found.get(target, ())]
+        anything = self._found.get(Target(target.kind, ANY_KEY), ())
+        earlier = self._graph.required_by(origin) | self._after.get(origin, set()) if anything else frozenset()
+        for _, maker in anything:
+            is_named = maker.name.partition(":")[0] in target.key
+            ranked.append((_EARLIER if maker in earlier else _NAMED if is_named else _ANY, maker))
+        return tuple(dict.fromkeys(maker for _, maker in sorted(ranked, key=lambda found: found[0])))
+
+    @cached_property
+    def _after(self) -> Mapping[ResourceId, set[ResourceId]]:
+        """What each resource comes directly after; asked only where something may bring anything."""
+        found: dict[ResourceId, set[ResourceId]] = {}
+        for edge in self._graph.dependencies:
+            found.setdefault(edge.source, set()).add(edge.target)
+        return found

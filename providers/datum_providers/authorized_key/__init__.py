@@ -1,0 +1,1 @@
+"""The `authorized_key` resource type."""

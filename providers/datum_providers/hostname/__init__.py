@@ -1,0 +1,1 @@
+"""The `hostname` resource type."""

@@ -1,0 +1,1 @@
+"""The `mount` resource type."""

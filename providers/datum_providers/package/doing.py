@@ -1,0 +1,267 @@
+"""Carry out steps on packages: those of one transaction by one run of apt. Changes the host.
+
+The order: what a kill left behind goes; dpkg finishes what was interrupted; holds are lifted; the lists are fetched,
+where they are too old for what is wanted; the versions are chosen; apt says what it would do, and nothing is done that
+no plan has said; apt does it; marks and holds are set. Nothing here is believed: the engine observes every package.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from attrs import define, field, frozen
+
+from datum.model.plan import Operation, Step, sweeps
+from datum.model.result import FailureCause
+from datum.provider.host import HostError, HostWriter
+from datum_providers.package.apt import Offer
+from datum_providers.package.database import read_database
+from datum_providers.package.desired import DesiredPackage
+from datum_providers.package.lists import are_fresh, are_stale
+from datum_providers.package.policy import clear, place
+from datum_providers.package.steps import is_downgrade, is_held_on, is_unpacked_again, is_unpacking, needs_configuring
+from datum_providers.package.tools import Tools
+
+# What one run of apt can do together.
+_APT: Final = "apt"
+RECOMMENDS: Final = "recommends"
+DOWNGRADE: Final = "downgrade"
+PURGE: Final = "purge"
+
+_PREFIX: Final = "package:"
+
+
+@frozen
+class Staged:
+    """One step of a transaction."""
+
+    desired: DesiredPackage
+    step: Step
+
+    @property
+    def name(self) -> str:
+        """The package, with an architecture where it is declared with one."""
+        return self.desired.name
+
+    @property
+    def goes(self) -> bool:
+        """Whether the package is removed."""
+        return self.step.operation.removes and not sweeps(self.step.changes)
+
+    def changes_to(self, field_name: str, value: object) -> bool:
+        """Whether a field becomes a value."""
+        return any(change.name == field_name and change.after is value for change in self.step.changes)
+
+
+def transaction_of(desired: DesiredPackage, step: Step) -> str:
+    """Return which steps can be done by one run of apt: those that need the same options."""
+    if desired.purge:
+        return PURGE
+    if is_downgrade(desired, step):
+        return DOWNGRADE
+    return RECOMMENDS if step.operation is Operation.CREATE and desired.recommends else _APT
+
+
+def apply_packages(writer: HostWriter, staged: Sequence[Staged]) -> None:
+    """Do the steps of one transaction.
+
+    Raises:
+        HostError: something failed; what each step became is to be observed.
+    """
+    if clear(writer):
+        writer.remark("A policy that an interrupted transaction had left in /usr/sbin/policy-rc.d was removed.")
+    work = [each for each in staged if not sweeps(each.step.changes)]
+    if work:
+        with _starts_denied(writer, work):
+            _Transaction(Tools(writer), work).run()
+
+
+@contextmanager
+def _starts_denied(writer: HostWriter, work: Sequence[Staged]) -> Iterator[None]:
+    """Keep services of the fleet from being started by what maintainer scripts run."""
+    units = _units(writer, work)
+    is_ours = bool(units) and place(writer, units, [each.name for each in work])
+    try:
+        yield
+    finally:
+        if is_ours:
+            clear(writer)
+
+
+def _units(writer: HostWriter, work: Sequence[Staged]) -> list[str]:
+    """Return the units whose start is for the fleet to decide: those that it declares, and that do not run.
+
+    One that runs is stopped and started by an upgrade, and must not be left stopped. Without a service manager none
+    runs, and none is to.
+    """
+    if not any(is_unpacking(each.step) or needs_configuring(each.step) for each in work):
+        return []
+    neighbours = next((each.desired.neighbours for each in work if each.desired.neighbours is not None), None)
+    units = neighbours.services if neighbours is not None else ()
+    manager = writer.manager() if units else None
+    if manager is None:
+        return list(units)
+    facts = manager.units(units)
+    return [unit for unit in units if unit not in facts or facts[unit].active in {"inactive", "failed"}]
+
+
+@define
+class _Transaction:
+    tools: Tools
+    work: Sequence[Staged]
+    # What keeps single packages from being installed, by name.
+    problems: dict[str, str] = field(factory=dict)
+    # What failed and kept nothing else from being tried.
+    failures: list[HostError] = field(factory=list)
+    # The lists were fetched; what went wrong with that.
+    is_updated: bool = False
+    complaint: str = ""
+
+    @property
+    def writer(self) -> HostWriter:
+        return self.tools.writer
+
+    def run(self) -> None:
+        """Do the whole of it.
+
+        Raises:
+            HostError: the first thing that failed.
+        """
+        self._configure()
+        lifted = self._named(lambda each: is_held_on(each.desired, each.step))
+        self.tools.mark("unhold", [*lifted, *self._named(lambda each: each.changes_to("hold", value=False))])
+        try:
+            self._transact()
+        finally:
+            self.tools.mark("hold", lifted)
+        if lifted:
+            self.writer.remark(f"The hold was lifted for the change, and set again: {', '.join(lifted)}.")
+        self._mark()
+        if self.problems:
+            raise self._not_offered()
+        if self.failures:
+            raise self.failures[0]
+
+    def _named(self, is_one: Callable[[Staged], bool]) -> list[str]:
+        return [each.name for each in self.work if is_one(each)]
+
+    def _configure(self) -> None:
+        """Let dpkg finish; what it cannot finish may be what a newer version, or a removal, is to repair."""
+        if not any(needs_configuring(each.step) for each in self.work):
+            return
+        try:
+            self.tools.configure()
+        except HostError as error:
+            if error.failure is not FailureCause.OTHER:
+                raise
+            self.failures.append(error)
+            return
+        self.writer.remark("dpkg had not finished, and has finished what it had begun: `dpkg --configure -a`.")
+
+    def _transact(self) -> None:
+        goes = self._named(lambda each: each.goes)
+        verb = "purge" if self._is(PURGE) else "install"
+        gone = goes if verb == "purge" else [f"{name}-" for name in goes]
+        words = [*self._chosen(), *gone]
+        if not words:
+            return
+        self._check(verb, words)
+        try:
+            self._do(verb, words)
+        except HostError as error:
+            if error.failure is not FailureCause.NETWORK or self.is_updated:
+                raise
+            # The lists name what the archive does not have any more: once again, with new ones.
+            self._update()
+            words = [*self._chosen(), *gone]
+            self._check(verb, words)
+            self._do(verb, words)
+
+    def _do(self, verb: str, words: Sequence[str]) -> None:
+        flags = ["--allow-downgrades"] if self._is(DOWNGRADE) else []
+        if any(is_unpacked_again(each.step) for each in self.work):
+            flags.append("--reinstall")
+        self.tools.transact(verb, words, recommends=self._is(RECOMMENDS), flags=flags)
+
+    def _is(self, key: str) -> bool:
+        return any(transaction_of(each.desired, each.step) == key for each in self.work)
+
+    def _chosen(self) -> list[str]:
+        """Return what is to be installed, each with the version that was chosen from what is offered."""
+        coming = [each for each in self.work if is_unpacking(each.step)]
+        if not coming:
+            return []
+        if not self.is_updated and are_stale(self.writer):
+            self._update()
+        chosen, offers = self._choose(coming)
+        if len(chosen) < len(coming) and not self.is_updated and not are_fresh(self.writer):
+            self._update()
+            chosen, offers = self._choose(coming)
+        for each in coming:
+            if each.name not in chosen:
+                self.problems[each.name] = _why_not(each.desired, offers.get(each.name))
+        return [f"{name}={version}" for name, version in chosen.items()]
+
+    def _choose(self, coming: Sequence[Staged]) -> tuple[dict[str, str], dict[str, Offer]]:
+        offers = self.tools.offers(each.name for each in coming)
+        found = {each.name: offers.get(each.name, Offer()).choose(each.desired.version) for each in coming}
+        return {name: version for name, version in found.items() if version}, offers
+
+    def _update(self) -> None:
+        self.is_updated = True
+        self.complaint = self.tools.update()
+        if self.complaint:
+            self.writer.remark(f"Not all lists of packages could be fetched: {self.complaint}")
+
+    def _check(self, verb: str, words: Sequence[str]) -> None:
+        """Refuse what no plan has said: that something else is removed."""
+        found = self.tools.simulate(verb, words, recommends=self._is(RECOMMENDS))
+        if found.installs is None:
+            raise HostError(
+                f"apt finds no way to {verb} {' '.join(words)}: {found.complaint}",
+                code="package-impossible",
+                summary="Packages cannot be had together.",
+                failure=FailureCause.IMPOSSIBLE,
+                hint="declare versions that fit together, or what stands in the way absent",
+            )
+        told = {name.removeprefix(_PREFIX) for each in self.work for name in each.step.takes}
+        told |= set(self._named(lambda each: each.goes))
+        if any(":" in name for name in told):
+            native = read_database(self.writer).native
+            told |= {name.removesuffix(f":{native}") for name in told}
+        untold = sorted(found.removes - told)
+        if untold:
+            raise HostError(
+                f"To {verb} {' '.join(words)}, apt would remove {', '.join(untold)} as well, which no plan says.",
+                code="package-takes-more",
+                summary="More packages would be removed than a plan says.",
+                failure=FailureCause.IMPOSSIBLE,
+                hint=f"declare `package:{untold[0]}` with `absent: true` where it shall go, and name it in `after`",
+            )
+
+    def _mark(self) -> None:
+        for verb, name, value in (("hold", "hold", True), ("auto", "manual", False), ("manual", "manual", True)):
+            marked = [each.name for each in self.work if each.changes_to(name, value=value)]
+            self.tools.mark(verb, [each for each in marked if each not in self.problems])
+
+    def _not_offered(self) -> HostError:
+        is_network = bool(self.complaint)
+        more = f" Not all lists could be fetched: {self.complaint}" if is_network else ""
+        return HostError(
+            " ".join(self.problems[name] for name in sorted(self.problems)) + more,
+            code="package-not-offered",
+            summary="No archive offers what is wanted.",
+            failure=FailureCause.NETWORK if is_network else FailureCause.OTHER,
+            hint="declare a version that is offered, or the archive that offers it as package_source",
+        )
+
+
+def _why_not(desired: DesiredPackage, offer: Offer | None) -> str:
+    if offer is None:
+        return f"No archive of this host has a package {desired.name}."
+    if not offer.versions:
+        return f"No archive of this host offers {desired.name}: it is only named by others, or a virtual package."
+    offered = ", ".join(offer.versions)
+    if desired.version is None:
+        return f"Every version of {desired.name} is pinned away: {offered}."
+    return f"{desired.name} {desired.version} is not offered; offered are {offered}."

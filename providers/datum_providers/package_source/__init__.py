@@ -1,0 +1,1 @@
+"""The `package_source` resource type."""

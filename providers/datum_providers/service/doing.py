@@ -1,0 +1,241 @@
+"""Carry out one step on one service, through the service manager. Changes the host.
+
+What the manager says of a job is not enough: a unit counts as up when it stayed up for its time to settle, as the
+same invocation, without having been started again meanwhile.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from attrs import frozen
+
+from datum.model.plan import OWES, Change, Operation, Step
+from datum.model.result import FailureCause
+from datum.provider.host import HostError, HostWriter
+from datum.provider.manager import NEEDS_RELOAD, NEEDS_RESTART, ManagerWriter, UnitFacts
+from datum_providers.service.desired import MASKED, DesiredService
+from datum_providers.service.look import is_up
+from datum_providers.service.offline import set_on_disk
+
+SETTLE: Final = 3.0
+"""Seconds that a service must stay up when its declaration is silent."""
+
+BACK_OFF: Final = 30.0
+"""Seconds after a failure in which a unit is not started again (design 1.5: the time comes from the unit)."""
+
+JOURNAL_LINES: Final = 20
+
+_FAILED: Final = "failed"
+# Units of these types tell the manager themselves when they are up.
+_TELLING: Final = frozenset({"notify", "notify-reload"})
+_MARKS: Final = {
+    Operation.REFRESH_RESTART.value: frozenset({NEEDS_RESTART}),
+    Operation.REFRESH_RELOAD.value: frozenset({NEEDS_RESTART, NEEDS_RELOAD}),
+}
+
+
+def apply_service(writer: HostWriter, desired: DesiredService, step: Step) -> None:
+    """Do the step.
+
+    Raises:
+        HostError: a job failed, or the unit does not stay up: with the last lines of its journal; or it failed
+            moments ago, and is not started yet (`busy`).
+    """
+    manager = writer.manager()
+    changes = {change.name: change for change in step.changes}
+    if manager is None:
+        set_on_disk(writer, desired, changes.get("enabled"))
+        return
+    facts = manager.units([desired.unit.full])[desired.unit.full]
+    unit = _Unit(writer, manager, desired, facts)
+    match step.operation:
+        case Operation.MARK:
+            manager.mark(facts.name, _MARKS.get(str(changes[OWES].after), frozenset()))
+        case Operation.REFRESH_RELOAD:
+            unit.reload()
+        case Operation.REFRESH_RESTART:
+            unit.restart()
+        case _:
+            _set(unit, changes.get("running"), changes.get("enabled"))
+
+
+def _set(unit: "_Unit", running: Change | None, enabled: Change | None) -> None:
+    """Stop before a unit is disabled, start it after it was enabled."""
+    if running is not None and running.before is True:
+        unit.stop()
+    if enabled is not None and (enabled.after is not None or enabled.before in {True, MASKED}):
+        unit.set_enabled(enabled)
+    if running is not None and running.after is True:
+        unit.start()
+
+
+@frozen
+class _Unit:
+    """One unit, and the means to change it."""
+
+    writer: HostWriter
+    manager: ManagerWriter
+    desired: DesiredService
+    # As it was when its turn came.
+    facts: UnitFacts
+
+    @property
+    def name(self) -> str:
+        """Its own name, whatever alias it was declared by."""
+        return self.facts.name
+
+    def set_enabled(self, change: Change) -> None:
+        """Enable, disable or mask: unmasked before it is enabled, disabled before it is masked."""
+        manager, names = self.manager, [self.name]
+        if change.before == MASKED:
+            manager.unmask(names)
+        if change.after is True:
+            manager.enable(names)
+        else:
+            if self.facts.load != "not-found":
+                manager.disable(names)
+            if change.after == MASKED:
+                manager.mask([self.desired.unit.full])
+        if self.name != self.desired.unit.full:
+            self.writer.remark(f"{self.desired.unit.full} is an alias: {self.name} is what was changed")
+        manager.daemon_reload()
+
+    def stop(self) -> None:
+        """Stop it; the agent's own service is what does this, and is not stopped by it."""
+        if self.desired.is_of_agent and self.desired.unit.suffix == "service":
+            raise HostError(
+                f"{self.name} is the agent, which cannot stop itself in mid pass.",
+                code="unit-of-agent",
+                failure=FailureCause.IMPOSSIBLE,
+                summary="A pass does not stop what it runs in.",
+                hint="`datum leave` takes the agent off a host",
+            )
+        self._do(lambda: self.manager.stop(self.name))
+        starters = self.manager.units(self.facts.triggered_by) if self.facts.triggered_by else {}
+        active = sorted(name for name, facts in starters.items() if is_up(facts))
+        if active:
+            self.writer.remark(f"{', '.join(active)} can still start it")
+
+    def start(self) -> None:
+        """Start it, unless it failed just now."""
+        self._check_back_off()
+        self._bring_up(lambda: self.manager.start(self.name))
+
+    def restart(self) -> None:
+        """Restart it; the manager clears its marks."""
+        self._bring_up(lambda: self.manager.restart(self.name))
+
+    def reload(self) -> None:
+        """Reload it, and clear its marks once it stayed up; after a reload that failed it owes one as before."""
+        self._load_anew()
+        try:
+            self._do(lambda: self.manager.reload(self.name))
+        except HostError:
+            with suppress(HostError):
+                self.manager.mark(self.name, _MARKS[Operation.REFRESH_RELOAD.value])
+            raise
+        self._settle(self.facts)
+        self.manager.mark(self.name, ())
+
+    def _bring_up(self, job: Callable[[], None]) -> None:
+        self._load_anew()
+        freed = self._free_socket()
+        if self.facts.active == _FAILED:
+            # It may have been started too often, whatever its result says: then the start itself would be refused.
+            self.manager.reset_failed(self.name)
+        self._do(job)
+        self._settle(self._look())
+        if freed:
+            self._do(lambda: self.manager.start(freed))
+            self.writer.remark(f"{freed} was stopped meanwhile: its socket cannot be taken while it runs")
+
+    def _load_anew(self) -> None:
+        if self.facts.needs_daemon_reload:
+            self.manager.daemon_reload()
+
+    def _free_socket(self) -> str:
+        """Stop the service of a socket, which cannot be bound while that runs; return its name."""
+        if self.desired.unit.suffix != "socket":
+            return ""
+        service = f"{self.name.removesuffix('.socket')}.service"
+        facts = self.manager.units([service])[service]
+        if not is_up(facts) or self.name not in facts.triggered_by:
+            return ""
+        self._do(lambda: self.manager.stop(service))
+        return service
+
+    def _check_back_off(self) -> None:
+        """Refuse to start what failed moments ago: nothing but time would be different.
+
+        Raises:
+            HostError: busy, with the seconds that are left.
+        """
+        if self.facts.active != _FAILED or not self.facts.changed:
+            return
+        # How long ago a unit failed is a fact of this moment; no plan hangs on it.
+        left = BACK_OFF - (time.time() - self.facts.changed / 1e6)  # noqa: TID251
+        if not 0 < left <= BACK_OFF:
+            return
+        raise HostError(
+            f"{self.name} failed {BACK_OFF - left:.0f} s ago ({self.facts.result}), and is not started again before "
+            f"{BACK_OFF:.0f} s are over.{self._journal()}",
+            code="unit-backs-off",
+            failure=FailureCause.BUSY,
+            summary="A unit failed moments ago.",
+            hint=f"see why it failed; the next pass starts it, and so does `systemctl start {self.name}`",
+        )
+
+    def _settle(self, before: UnitFacts) -> None:
+        """See that the unit stays up.
+
+        Raises:
+            HostError: `unit-not-up`.
+        """
+        after = before
+        seconds = _time_of(before) if self.desired.settle is None else self.desired.settle
+        if is_up(before):
+            time.sleep(seconds)
+            after = self._look()
+        is_same = (after.invocation, after.restarts) == (before.invocation, before.restarts)
+        if is_up(after) and is_same:
+            return
+        how = "it was started again by itself" if is_up(after) else f"it is {after.active} ({after.sub})"
+        result = f", with the result {after.result}" if after.result not in {"", "success"} else ""
+        raise HostError(
+            f"{self.name} does not stay up: {how}{result}.{self._journal()}",
+            code="unit-not-up",
+            summary="A unit was started and does not stay up.",
+            hint=f"systemctl status {self.name}; journalctl -u {self.name}",
+        )
+
+    def _do(self, job: Callable[[], None]) -> None:
+        """Do a job; where it fails, say what the unit wrote."""
+        try:
+            job()
+        except HostError as error:
+            found = error.diagnostics[0]
+            raise HostError(
+                f"{error.detail}{self._journal()}",
+                code=found.code,
+                cause=error.cause,
+                failure=error.failure,
+                hint=found.hint or f"systemctl status {self.name}",
+                summary=found.summary,
+            ) from error
+
+    def _look(self) -> UnitFacts:
+        return self.manager.units([self.name])[self.name]
+
+    def _journal(self) -> str:
+        lines = ""
+        with suppress(HostError):
+            lines = self.manager.journal(self.name, lines=JOURNAL_LINES).strip()
+        return f" The last lines of its journal:\n{lines}" if lines else ""
+
+
+def _time_of(facts: UnitFacts) -> float:
+    """Return how long a unit is watched: a service that says itself when it is up, or has done its work, is up."""
+    is_service = facts.name.endswith(".service")
+    return SETTLE if is_service and facts.kind not in _TELLING and not facts.remains else 0.0

@@ -1,0 +1,116 @@
+"""What the service manager, or the disk, says of services. Reads the host; changes nothing."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from datum.model.json import JsonObject
+from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present
+from datum.model.plan import OWES, Operation
+from datum.provider.host import HostError, HostReader
+from datum.provider.manager import NEEDS_RELOAD, NEEDS_RESTART, ManagerReader, UnitFacts
+from datum_providers.service.desired import MASKED, DesiredService, triggers_of
+from datum_providers.shared.unit_files import UnitFiles
+from datum_providers.shared.units import UnitName, unit_path
+
+NO_MANAGER: Final = NotApplicable("no-manager")
+NO_MARKS: Final = NotApplicable("no-marks")
+
+NO_FILE: Final = "none"
+"""Value of `enabled` of a unit that has no file."""
+
+_NOT_FOUND: Final = "not-found"
+_UP: Final = frozenset({"active", "reloading", "refreshing"})
+_STATES: Final[Mapping[str, FieldValue]] = {"enabled": True, "disabled": False, "": NO_FILE}
+
+
+def is_up(facts: UnitFacts) -> bool:
+    """Whether a unit runs; one that is being started, or started again after it failed, does not."""
+    return facts.active in _UP
+
+
+def observe_services(reader: HostReader, desired: Mapping[str, DesiredService]) -> Mapping[str, Observation]:
+    """Answer for every name, from one conversation with the manager."""
+    if not desired:
+        return {}
+    try:
+        manager = reader.manager()
+        if manager is not None:
+            loaded = _loaded(manager, desired)
+            return {name: _of_manager(one, loaded[one.unit.full]) for name, one in sorted(desired.items())}
+    except HostError as error:
+        return dict.fromkeys(sorted(desired), error.unobservable())
+    files = UnitFiles(reader)
+    return {name: _of_disk(files, one) for name, one in sorted(desired.items())}
+
+
+def _loaded(manager: ManagerReader, desired: Mapping[str, DesiredService]) -> Mapping[str, UnitFacts]:
+    return manager.units(sorted({one.unit.full for one in desired.values()}))
+
+
+def _of_manager(wanted: DesiredService, facts: UnitFacts) -> Observation:
+    running, enabled = is_up(facts), _STATES.get(facts.file_state, facts.file_state)
+    fields: dict[str, FieldValue] = {"running": running, "enabled": enabled, OWES: owed(facts)}
+    if facts.load == _NOT_FOUND and not running:
+        return Absent({"unit_known": False, "running": False})
+    fields.update(_oddities(wanted, facts))
+    return _answer(wanted, fields, facts.name, _detail(facts))
+
+
+def _of_disk(files: UnitFiles, wanted: DesiredService) -> Observation:
+    try:
+        state = files.state(wanted.unit)
+        if state == _NOT_FOUND:
+            return Absent({"unit_known": False, "running": NO_MANAGER, OWES: NO_MANAGER})
+        fields: dict[str, FieldValue] = {"running": NO_MANAGER, "enabled": _STATES.get(state, state), OWES: NO_MANAGER}
+        name = files.real_name(wanted.unit)
+        if name != wanted.unit.full:
+            real = files.state(UnitName(name))
+            fields.update({"enabled": _STATES.get(real, real), "alias_of": name})
+        if wanted.enabled == MASKED and files.has_own_file(wanted.unit):
+            fields["own_file"] = True
+        return _answer(wanted, fields, name, {})
+    except HostError as error:
+        return error.unobservable()
+
+
+def _answer(wanted: DesiredService, fields: Mapping[str, FieldValue], name: str, detail: JsonObject) -> Observation:
+    """Return that a service is there while its unit runs, or is enabled; a mask is there for who declares something."""
+    running, enabled = fields["running"], fields["enabled"]
+    is_there = running is True or enabled is True or (enabled == MASKED and not wanted.is_bare)
+    return Present(fields, detail, name) if is_there else Absent(fields)
+
+
+def _oddities(wanted: DesiredService, facts: UnitFacts) -> dict[str, FieldValue]:
+    """Return what keeps wishes from holding, where it does; `steps` makes the reasons of it."""
+    fields: dict[str, FieldValue] = {}
+    if facts.can_reload and (
+        owed(facts) == Operation.REFRESH_RELOAD or Operation.REFRESH_RELOAD in triggers_of(wanted).values()
+    ):
+        fields["can_reload"] = True
+    if facts.name != wanted.unit.full:
+        fields["alias_of"] = facts.name
+    if facts.load not in {"loaded", MASKED, _NOT_FOUND}:
+        fields["load"] = facts.load_error or facts.load
+    if facts.kind == "oneshot" and not facts.remains:
+        fields["stays"] = False
+    if not facts.can_start and facts.load == "loaded":
+        fields["can_start"] = False
+    if wanted.enabled == MASKED and facts.fragment == unit_path(wanted.unit.full) and facts.load != MASKED:
+        fields["own_file"] = True
+    return fields
+
+
+def owed(facts: UnitFacts) -> FieldValue:
+    """Return what a unit owes, from its marks (design 4.1): both stand for a reload, the first alone for a restart."""
+    if facts.marks is None:
+        return NO_MARKS
+    if not is_up(facts):
+        return None
+    if NEEDS_RELOAD in facts.marks:
+        return Operation.REFRESH_RELOAD.value
+    return Operation.REFRESH_RESTART.value if NEEDS_RESTART in facts.marks else None
+
+
+def _detail(facts: UnitFacts) -> JsonObject:
+    result = f", {facts.result}" if facts.result not in {"", "success"} else ""
+    return {"state": f"{facts.active} ({facts.sub}{result})"}

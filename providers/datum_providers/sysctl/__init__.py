@@ -1,0 +1,1 @@
+"""The `sysctl` resource type."""

@@ -1,0 +1,1 @@
+"""The `timezone` resource type."""

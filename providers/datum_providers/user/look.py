@@ -1,0 +1,154 @@
+"""What the account files say of users. Reads the host; changes nothing."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from attrs import frozen
+
+from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present, Unobservable
+from datum.provider.host import HostError, HostReader
+from datum_providers.shared.account_files import AccountFiles, PasswdLine, ShadowLine, as_json
+from datum_providers.shared.accounts import is_number
+from datum_providers.shared.processes import use_of
+from datum_providers.user.desired import DAY_FIELDS, DesiredUser, date_of, password_form, split_lock
+
+NO_SHADOW: Final = NotApplicable("no-shadow")
+
+_NO_AGING: Final[Mapping[str, FieldValue]] = dict.fromkeys(("expires", *DAY_FIELDS), NO_SHADOW)
+
+_ROOT_UID: Final = 0
+# The accounts of Debian's base-passwd and Fedora's setup: numbers that a distribution gives out once and for all.
+_FIXED_UIDS: Final = range(1, 100)
+_NOBODY: Final = 65534
+
+
+def observe_users(reader: HostReader, desired: Mapping[str, DesiredUser]) -> Mapping[str, Observation]:
+    """Return what is known of every user."""
+    if not desired:
+        return {}
+    try:
+        look = Look(reader, AccountFiles.read(reader, with_shadow=True))
+    except HostError as error:
+        return dict.fromkeys(desired, error.unobservable())
+    return {name: look.at(desired[name]) for name in sorted(desired)}
+
+
+@frozen
+class Look:
+    """One observation of many users."""
+
+    reader: HostReader
+    files: AccountFiles
+
+    def at(self, wanted: DesiredUser) -> Observation:
+        """Look at one user."""
+        try:
+            complaint = self._complaint(wanted)
+            if complaint is not None:
+                return complaint
+            line = self.files.users.get(wanted.name)
+            return self._missing(wanted) if line is None else self._present(wanted, line)
+        except HostError as error:
+            return error.unobservable()
+
+    def _complaint(self, wanted: DesiredUser) -> Unobservable | None:
+        found = self.files.users.complaint(wanted.name)
+        groups = (*(wanted.groups or ()), *((wanted.group,) if wanted.group else ()))
+        return found or next(filter(None, map(self.files.groups.complaint, groups)), None)
+
+    def _missing(self, wanted: DesiredUser) -> Observation:
+        uid = self.reader.user_id(wanted.name)
+        if uid is not None:
+            return Present(
+                {"foreign": True, "name": wanted.name, "uid": uid},
+                obstacles=(f"{wanted.name} is no account of /etc/passwd: another source of nsswitch.conf has it.",),
+            )
+        return Absent(self._around(wanted))
+
+    def _around(self, wanted: DesiredUser) -> dict[str, FieldValue]:
+        """Return what stands in the way of what is wanted: groups that are not there, a uid that is somebody's."""
+        fields: dict[str, FieldValue] = {}
+        if wanted.group is not None and self._gid(wanted.group) is None:
+            fields["group_known"] = False
+        missing = tuple(group for group in wanted.groups or () if group not in self.files.groups)
+        if missing:
+            fields["missing_groups"] = missing
+        holder = self.files.user_of(wanted.uid) if wanted.uid is not None else None
+        line = self.files.users.get(wanted.name)
+        if holder not in {None, wanted.name} and (line is None or line.uid != wanted.uid):
+            fields["uid_of"] = holder
+        return fields
+
+    def _gid(self, group: str) -> int | None:
+        """Return the number of a primary group, which need not be one of this host's files; None: there is none."""
+        if is_number(group):
+            number = int(group)
+            is_known = self.files.group_of(number) is not None or self.reader.group_name(number) != group
+            return number if is_known else None
+        line = self.files.groups.get(group)
+        return self.reader.group_id(group) if line is None else line.gid
+
+    def _present(self, wanted: DesiredUser, line: PasswdLine) -> Present:
+        is_bare = wanted.is_bare
+        fields: dict[str, FieldValue] = {"name": line.name}
+        if is_bare or wanted.uid is not None:
+            fields["uid"] = line.uid
+        if is_bare or wanted.group is not None or wanted.groups is not None:
+            fields["group"] = self._group(wanted, line)
+        if is_bare or wanted.groups is not None:
+            fields["groups"] = self.files.groups_listing(line.name)
+        texts = (("comment", line.comment), ("home", line.home), ("shell", line.shell))
+        fields.update((name, as_json(text)) for name, text in texts if is_bare or getattr(wanted, name) is not None)
+        fields.update(self._secrets(wanted, line))
+        fields.update(self._around(wanted))
+        use = self._use(wanted, line)
+        if use and not is_bare:
+            fields["in_use"] = use
+        return Present(fields, obstacles=self._obstacles(line, use) if is_bare else ())
+
+    def _group(self, wanted: DesiredUser, line: PasswdLine) -> str:
+        """Return the primary group as it is wanted if it is that one, else its name, else its number."""
+        if wanted.group is not None:
+            if self._gid(wanted.group) == line.gid:
+                return wanted.group
+            if is_number(wanted.group):
+                return str(line.gid)
+        name = self.files.group_of(line.gid)
+        return str(line.gid) if name is None or is_number(name) else as_json(name)
+
+    def _secrets(self, wanted: DesiredUser, line: PasswdLine) -> dict[str, FieldValue]:
+        """Return what shadow says, and of the password only as much as is wanted: that there is none is always told."""
+        names = [*(("password",) if wanted.password is not None else ())]
+        names += [name for name in ("locked", "expires") if wanted.is_bare or getattr(wanted, name) is not None]
+        names += [name for name in DAY_FIELDS if wanted.is_bare or name in wanted.days]
+        text = self.files.password_of(line)
+        if isinstance(text, Unobservable):
+            return dict.fromkeys(names, text)
+        is_locked, rest = split_lock(text)
+        known: dict[str, FieldValue] = {"password": password_form(rest), "locked": is_locked, **self._aging(line)}
+        fields = {name: known[name] for name in names}
+        if not text:
+            fields["passwordless"] = True
+        return fields
+
+    def _aging(self, line: PasswdLine) -> Mapping[str, FieldValue]:
+        shadow = self.files.shadow
+        if shadow is None:
+            return _NO_AGING
+        secret = shadow.get(line.name, ShadowLine(line.name, ""))
+        days = (secret.minimum, secret.maximum, secret.warn, secret.inactive)
+        numbers = {name: -1 if number is None else number for name, number in zip(DAY_FIELDS, days, strict=True)}
+        return {"expires": date_of(secret.expires), **numbers}
+
+    def _use(self, wanted: DesiredUser, line: PasswdLine) -> str:
+        """Return how it is in use, where that keeps it from what is wanted."""
+        is_moved = (wanted.uid is not None and wanted.uid != line.uid) or wanted.home not in {None, line.home}
+        return use_of(self.reader, line.name, line.uid) if wanted.is_bare or is_moved else ""
+
+    def _obstacles(self, line: PasswdLine, use: str) -> tuple[str, ...]:
+        found = []
+        if line.uid == _ROOT_UID:
+            found.append(f"{line.name} has uid 0, without which there is no administrator.")
+        elif line.uid in _FIXED_UIDS or line.uid == _NOBODY:
+            found.append(f"{line.name} is an account of the operating system (uid {line.uid}).")
+        return (*found, use) if use else tuple(found)

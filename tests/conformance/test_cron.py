@@ -1,0 +1,13 @@
+"""The `cron` type keeps the contract of providers, on every case that its folder of cases arranges."""
+
+from typing import ClassVar
+
+from datum.provider.contract import AnyProvider
+from datum.testing.conformance import ConformanceCase, ProviderConformance
+from datum_providers.cron.provider import CronProvider
+from tests.providers.whole_cases import conformance_cases
+
+
+class TestCron(ProviderConformance):
+    provider_class: ClassVar[type[AnyProvider]] = CronProvider
+    cases: ClassVar[tuple[ConformanceCase, ...]] = conformance_cases("cron")

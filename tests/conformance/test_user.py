@@ -1,0 +1,13 @@
+"""The `user` type keeps the contract of providers, on every case that its folder of cases arranges."""
+
+from typing import ClassVar
+
+from datum.provider.contract import AnyProvider
+from datum.testing.conformance import ConformanceCase, ProviderConformance
+from datum_providers.user.provider import UserProvider
+from tests.providers.account_cases import conformance_cases
+
+
+class TestUser(ProviderConformance):
+    provider_class: ClassVar[type[AnyProvider]] = UserProvider
+    cases: ClassVar[tuple[ConformanceCase, ...]] = conformance_cases("user")

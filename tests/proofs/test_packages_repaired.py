@@ -1,0 +1,190 @@
+"""Packages that were left half done, locks that others hold, and scripts that ask, on a real Debian."""
+
+import json
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.harness.oneshot import Oneshot
+from tests.harness.plugin import AgentBind
+from tests.harness.strace import Strace
+from tests.proofs.archive import PLACE, Deb
+from tests.proofs.on_host import FleetOnHost
+from tests.proofs.package_host import Host, enrolled
+
+POLICY = "/usr/sbin/policy-rc.d"
+
+
+@pytest.fixture
+def host(make_oneshot: Callable[..., Oneshot], tmp_path: Path, agent_bind: AgentBind) -> Host:
+    return enrolled(make_oneshot, FleetOnHost(tmp_path, agent_bind))
+
+
+FAILS_ONCE = "#!/bin/sh\n[ -e /srv/ready ] || { echo not ready >&2; exit 1; }\n"
+
+
+def test_what_was_left_half_done_is_finished_first(host: Host) -> None:
+    """By dpkg itself, before anything else, and told."""
+    host.archive.publish(Deb("app", control={"postinst": FAILS_ONCE}), Deb("other"))
+    said = host.apply({"package:app": {}, "package:other": {}}, code=1)
+    assert "not ready" in said
+    assert (host.state("app")[:2], host.state("other")[:2]) == ("iF", "ii")
+    found = host.plan({"package:app": {}, "package:other": {}})
+    assert "half-configured" in json.dumps(found["package:app"])
+    host.machine.write("/srv/ready", "")
+    assert "dpkg --configure -a" in host.settles({"package:app": {}, "package:other": {}})
+    assert host.state("app") == "ii 1.0-1"
+
+
+def test_a_newer_version_repairs_a_broken_one(host: Host) -> None:
+    host.archive.publish(Deb("app", control={"postinst": FAILS_ONCE}))
+    host.apply({"package:app": {}}, code=1)
+    host.archive.publish(Deb("app", "1.1-1"))
+    host.sh("apt-get -q update")
+    host.settles({"package:app": {"version": "1.1-1"}})
+    assert host.state("app") == "ii 1.1-1"
+
+
+def test_a_broken_package_can_be_removed(host: Host) -> None:
+    host.archive.publish(Deb("app", control={"postinst": FAILS_ONCE}))
+    host.apply({"package:app": {}}, code=1)
+    host.settles({"package:app": {"absent": True}})
+    assert host.state("app") in {"", "rc 1.0-1"}
+
+
+@pytest.mark.parametrize("when", [1, 2, 4, 6, 9])
+def test_a_dpkg_that_was_killed_is_repaired(host: Host, when: int) -> None:
+    """At each of these renames; its journal is read, and finished before anything else."""
+    host.archive.publish(Deb("app", files={"/usr/share/app/file": "text\n"}), Deb("other"))
+    host.sh("apt-get -q update")
+    install = ["dpkg", "-i", f"{PLACE}/app_1.0-1_all.deb"]
+    killed = Strace(host.machine).inject(install, "rename", when=when, signal="KILL")
+    assert killed.returncode == -signal.SIGKILL
+    host.settles({"package:app": {}, "package:other": {}})
+    assert (host.state("app"), host.state("other")) == ("ii 1.0-1", "ii 1.0-1")
+    assert host.sh("ls /var/lib/dpkg/updates") == ""
+    assert host.sh("dpkg --audit") == ""
+
+
+def test_a_package_that_must_be_unpacked_again_is(host: Host) -> None:
+    host.archive.publish(Deb("app", files={"/usr/share/app/file": "text\n"}))
+    host.settles({"package:app": {}})
+    host.sh(
+        "sed -i '/^Package: app$/,/^$/s/^Status: .*/Status: install reinstreq half-installed/' /var/lib/dpkg/status"
+    )
+    host.sh("rm /usr/share/app/file")
+    host.settles({"package:app": {}})
+    assert host.sh("cat /usr/share/app/file") == "text"
+    assert host.state("app") == "ii 1.0-1"
+
+
+HOLD_LOCK = (
+    "import fcntl,sys,time; f=open('/var/lib/dpkg/lock-frontend','w'); fcntl.lockf(f,fcntl.LOCK_EX); "
+    "print('held',flush=True); time.sleep(float(sys.argv[1]))"
+)
+
+
+def test_a_lock_is_waited_for_and_its_holder_is_named(host: Host) -> None:
+    host.archive.publish(Deb("app", control={"postinst": FAILS_ONCE}), Deb("other"))
+    host.machine.write("/etc/apt/apt.conf.d/patience", 'DPkg::Lock::Timeout "1";\n')
+    with host.machine.popen(["python3", "-c", HOLD_LOCK, "600"]) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        said = host.apply({"package:app": {}}, code=1)
+        assert "python3" in said
+        assert "holds the lock" in said
+        assert host.entries()["package:app"]["outcome"] == "busy"
+        holder.kill()
+    host.machine.write("/etc/apt/apt.conf.d/patience", 'DPkg::Lock::Timeout "60";\n')
+    with host.machine.popen(["python3", "-c", HOLD_LOCK, "2"]) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        host.apply({"package:other": {}})
+    host.apply({"package:app": {}}, code=1)
+    host.machine.write("/srv/ready", "")
+    host.machine.write("/etc/apt/apt.conf.d/patience", 'DPkg::Lock::Timeout "1";\n')
+    # dpkg itself knows no patience: it is asked again.
+    with host.machine.popen(["python3", "-c", HOLD_LOCK, "600"]) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        said = host.apply({"package:app": {}}, code=1)
+        assert "python3" in said
+        assert host.entries()["package:app"]["outcome"] == "busy"
+        holder.kill()
+    host.settles({"package:app": {}})
+
+
+TEMPLATES = "Template: app/question\nType: string\nDescription: A question that has no default\n Answer it.\n"
+CONFIG = "#!/bin/sh\n. /usr/share/debconf/confmodule\ndb_input critical app/question || true\ndb_go || true\n"
+ASKING = """#!/bin/sh
+env > /srv/environment
+[ -t 0 ] && { echo a terminal; exit 1; }
+(: < /dev/tty) 2>/dev/null && { echo a controlling terminal; exit 1; }
+read answer
+echo "answer: $answer" > /srv/asked
+"""
+HOOKS = """DPkg::Post-Invoke {"[ $NEEDRESTART_MODE$NEEDRESTART_SUSPEND = l1 ] && touch /srv/needrestart";};
+DPkg::Pre-Install-Pkgs {"[ $APT_LISTCHANGES_FRONTEND$APT_LISTBUGS_FRONTEND = nonenone ] && touch /srv/lists";};
+"""
+
+
+def test_nothing_that_asks_hangs(host: Host) -> None:
+    """A changed conffile, debconf without a default, a script that reads, hooks of apt that ask."""
+    conf = "/etc/app.conf"
+    control = {"conffiles": f"{conf}\n", "templates": TEMPLATES, "config": CONFIG}
+    control["postinst"] = "#!/bin/sh\nset -e\n. /usr/share/debconf/confmodule\ndb_get app/question\n"
+
+    def app(version: str, text: str) -> Deb:
+        return Deb("app", version, fields={"Depends": "debconf"}, control=control, files={conf: text})
+
+    host.archive.publish(app("1.0-1", "one\n"), Deb("asks", control={"postinst": ASKING}))
+    host.machine.write("/etc/apt/apt.conf.d/hooks", HOOKS)
+    host.settles({"package:app": {}, "package:asks": {}})
+    assert host.sh("cat /srv/asked") == "answer:"
+    environment = dict(line.split("=", 1) for line in host.sh("cat /srv/environment").splitlines() if "=" in line)
+    assert environment["DEBIAN_FRONTEND"] == "noninteractive"
+    assert environment["UCF_FORCE_CONFFOLD"] == "1"
+    assert host.sh("ls /srv/needrestart /srv/lists").split() == ["/srv/lists", "/srv/needrestart"]
+    host.machine.write(conf, "ours\n")
+    host.archive.publish(app("1.1-1", "two\n"))
+    host.age()
+    host.settles({"package:app": {"version": "1.1-1"}})
+    assert (host.state("app"), host.machine.read(conf)) == ("ii 1.1-1", b"ours\n")
+    assert host.sh(f"cat {conf}.dpkg-dist") == "two"
+    host.sh(f"rm {conf}")
+    host.archive.publish(app("1.2-1", "three\n"))
+    host.age()
+    host.settles({"package:app": {"version": "1.2-1"}})
+
+
+OTHERS_POLICY = "#!/bin/sh\nexit 101\n"
+
+
+def test_a_policy_of_somebody_else_is_left_alone(host: Host) -> None:
+    host.machine.write(POLICY, OTHERS_POLICY, mode=0o755)
+    host.archive.publish(Deb("app"))
+    host.settles({"package:app": {}})
+    assert host.machine.read(POLICY).decode() == OTHERS_POLICY
+
+
+def test_a_policy_that_was_left_behind_is_told_and_cleared(host: Host) -> None:
+    host.archive.publish(Deb("app"))
+    host.settles({"package:app": {}})
+    host.machine.write(POLICY, "#!/bin/sh\n# datum: for one transaction\n# datum: package:app\nexit 101\n", mode=0o755)
+    assert "interrupted transaction" in host.settles({"package:app": {}})
+    assert host.sh(f"ls {POLICY}") == ""
+
+
+@pytest.mark.parametrize("syscall", ["linkat", "renameat", "unlinkat"])
+def test_an_agent_that_is_killed_around_its_transaction_leaves_nothing(host: Host, syscall: str) -> None:
+    """While it puts its policy in place, and when it takes that away again."""
+    host.archive.publish(Deb("app"))
+    host.fleet.commit({"package:app": {}, "service:cron": {"enabled": True}})
+    strace = Strace(host.machine, host.fleet.env)
+    done = strace.inject([*host.fleet.argv, "apply"], f"{syscall},renameat2", signal="KILL", path="/usr/sbin")
+    assert done.returncode == -signal.SIGKILL
+    host.settles({"package:app": {}, "service:cron": {"enabled": True}})
+    assert host.state("app") == "ii 1.0-1"
+    assert host.sh("ls -A /usr/sbin | grep -e policy -e datum") == ""

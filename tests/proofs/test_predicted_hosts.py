@@ -1,0 +1,127 @@
+"""Package or unit file, configuration, accounts and service on a host that has none of them: one plan and one pass."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from tests.harness.booted import Booted
+from tests.harness.machine import Machine
+from tests.harness.oneshot import Oneshot
+from tests.harness.plugin import AgentBind
+from tests.proofs.archive import Archive
+from tests.proofs.on_host import FleetOnHost
+from tests.proofs.predicted import APP, Fidelity, assert_quiet, enrol, fleet_files, plan_and_apply
+
+CONF: Final = "/etc/app/conf.d/site.conf"
+IMAGE: Final = "/srv/image"
+# What must be known before what comes after it.
+ORDER: Final = {
+    "packaged": ["package:app", f"file:{CONF}", "service:app"],
+    "declared": ["user:app", "directory:/etc/app", "directory:/etc/app/conf.d", f"file:{CONF}", "service:app"],
+}
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, agent_bind: AgentBind) -> FleetOnHost:
+    return FleetOnHost(tmp_path, agent_bind)
+
+
+def sh(machine: Machine, script: str) -> str:
+    return machine.run(["sh", "-c", script], check=False).stdout.strip()
+
+
+def prepared(machine: Machine, name: str) -> None:
+    """Offer the package, where the fleet asks for one."""
+    if name == "packaged":
+        Archive(machine).publish(APP)
+
+
+def judge(found: Fidelity, name: str) -> None:
+    """The plan said everything, in the order in which it was done."""
+    print("\n".join(f"{e['id']} {e['operation']} {e['outcome']} {e['known_after']} {e['detail']}" for e in found.done))
+    found.judge()
+    order = [origin for origin, operation in found.operations if operation == "create"]
+    assert [origin for origin in order if origin in ORDER[name]] == ORDER[name]
+    # Links and files are made once, and what is started once owes no restart.
+    assert len(order) == len(set(order))
+    assert {operation for _, operation in found.operations} <= {"create", "mark"}
+
+
+def known_after(found: Fidelity, origin: str) -> list[str]:
+    return list(found.entry(origin, "create")["known_after"])
+
+
+@pytest.mark.parametrize("name", ["packaged", "declared"])
+def test_a_booted_host_that_has_none_is_made_in_one_pass(
+    make_booted: Callable[..., Booted], fleet: FleetOnHost, name: str
+) -> None:
+    fleet.commit({}, files=fleet_files(name))
+    machine = make_booted(binds=(fleet.bind,))
+    prepared(machine, name)
+    enrol(fleet, machine)
+    found = plan_and_apply(fleet, machine)
+    judge(found, name)
+    assert sh(machine, "systemctl is-active app; systemctl is-enabled app") == "active\nenabled"
+    assert sh(machine, f"stat -c '%U %G %a' {CONF}") == "app app 640"
+    assert sh(machine, "systemctl show --value -p LimitNOFILE -p NRestarts -p Markers app") == "4096\n0"
+    assert sh(machine, "systemctl show --value -p NeedDaemonReload app") == "no"
+    # It never ran without its configuration, and was started once.
+    read = sh(machine, "journalctl -u app -o cat --no-pager")
+    assert (read.count("listen = 8080"), read.count("Started")) == (1, 1), read
+    assert sh(machine, "id -nG deploy") == "deploy ops"
+    assert_quiet(fleet, machine)
+
+
+def test_a_plan_says_what_each_step_waits_for(make_booted: Callable[..., Booted], fleet: FleetOnHost) -> None:
+    """What the package may bring is known after it; nothing else is."""
+    fleet.commit({}, files=fleet_files("packaged"))
+    machine = make_booted(binds=(fleet.bind,))
+    prepared(machine, "packaged")
+    enrol(fleet, machine)
+    found = plan_and_apply(fleet, machine)
+    assert known_after(found, f"file:{CONF}") == ["package:app"]
+    assert known_after(found, "service:app") == ["package:app"]
+    assert known_after(found, "user:deploy") == ["group:ops"]
+    assert not known_after(found, "package:app")
+    assert not known_after(found, "group:ops")
+
+
+@pytest.mark.parametrize("name", ["packaged", "declared"])
+def test_an_image_that_has_none_is_made_in_one_pass(
+    make_oneshot: Callable[..., Oneshot], fleet: FleetOnHost, name: str
+) -> None:
+    """Below `--root` nothing runs; everything on the disk is as on a host, and the host around it stays as it was."""
+    fleet.commit({}, files=fleet_files(name))
+    machine = make_oneshot(binds=(fleet.bind,))
+    prepared(machine, name)
+    make_image(machine)
+    before = outside(machine)
+    enrol(fleet, machine, "--root", IMAGE)
+    found = plan_and_apply(fleet, machine, "--root", IMAGE)
+    judge(found, name)
+    assert "mark" not in {operation for _, operation in found.operations}
+    assert sh(machine, f"systemctl --root={IMAGE} is-enabled app") == "enabled"
+    assert sh(machine, f"chroot {IMAGE} stat -c '%U %G %a' {CONF}") == "app app 640"
+    assert sh(machine, f"chroot {IMAGE} id -nG deploy") == "deploy ops"
+    assert_quiet(fleet, machine, IMAGE)
+    assert outside(machine) == before
+
+
+def make_image(machine: Machine) -> None:
+    """Copy the host's own root into a folder of it."""
+    folders = "bin sbin lib lib64 usr etc var root"
+    machine.run(["sh", "-ec", f"mkdir -p {IMAGE}/srv; cd /; for one in {folders}; do cp -a $one {IMAGE}/; done"])
+    machine.run(
+        ["sh", "-ec", f"cd {IMAGE}; mkdir -p proc dev sys run tmp home; chmod 1777 tmp; cp -a /srv/archive srv/ || :"]
+    )
+    machine.run(["sh", "-ec", f"mknod -m 666 {IMAGE}/dev/null c 1 3"])
+
+
+def outside(machine: Machine) -> dict[str, Any]:
+    return {
+        path: about
+        for path, about in machine.changes().items()
+        if not path.startswith((IMAGE, "/tmp", "/srv"))
+    }

@@ -1,0 +1,251 @@
+"""What the type says of targets, edges, effects, hazards, removal and adoption, and how its tools fail."""
+
+from typing import Any
+
+import pytest
+
+from datum.model.graph import DependencyKind, Target
+from datum.model.identity import ResourceId
+from datum.model.manifest import Hazard
+from datum.model.observation import Absent, Cause, Present, Unobservable
+from datum.model.plan import Change, Effect, Operation, Step
+from datum.model.result import FailureCause
+from datum.provider.contract import DesiredError, ImplicitEdge, OrderedProvider, Removal, Stage
+from datum.provider.host import CommandOutcome, HostError
+from datum.testing.host import FakeHost
+from datum_providers.user.provider import UserProvider
+from tests.providers.index import Index
+from tests.providers.shadow_tools import add_shadow_tools
+
+PROVIDER = UserProvider()
+CREATION = Step(Operation.CREATE, (Change("name", None, "deploy"),))
+
+
+def wanted(**attributes: Any) -> Any:
+    return PROVIDER.parse("deploy", attributes)
+
+
+def index(**holders: str) -> Index:
+    found = {}
+    for kind_key, origin in holders.items():
+        kind, _, key = kind_key.partition("__")
+        found[Target(kind, key.replace("_", "/") if kind in {"mount", "path"} else key)] = ResourceId.parse(origin)
+    return Index(found)
+
+
+def test_accounts_go_before_packages() -> None:
+    assert isinstance(PROVIDER, OrderedProvider)
+    assert PROVIDER.order_stage is Stage.ACCOUNTS
+
+
+def test_who_says_memberships_is_told_by_targets() -> None:
+    assert PROVIDER.targets(wanted()) == (Target("user", "deploy"),)
+    targets = PROVIDER.targets(wanted(uid=5, groups=("a",), groups_mode="exact", home="/srv/x"))
+    assert {str(target): target.shared for target in targets} == {
+        "user deploy": False,
+        "uid 5": False,
+        "members a": True,
+        "memberships deploy": False,
+        "home deploy /srv/x": False,
+    }
+
+
+def test_groups_come_first_and_what_the_home_lies_on() -> None:
+    found = PROVIDER.edges(
+        wanted(group="web", groups=("ops", "mail"), home="/srv/x/y"),
+        index(group__web="group:web", group__ops="group:ops", mount___srv="mount:/srv", path___srv="directory:/srv"),
+    )
+    assert found == (
+        ImplicitEdge(ResourceId("group", "web"), "primary group"),
+        ImplicitEdge(ResourceId("group", "ops"), "group"),
+        ImplicitEdge(ResourceId("mount", "/srv"), "mount of the home"),
+        ImplicitEdge(ResourceId("directory", "/srv"), "directory of the home", DependencyKind.AFTER, soft=True),
+    )
+
+
+def test_a_group_of_the_same_name_or_number_is_the_primary_one() -> None:
+    found = PROVIDER.edges(wanted(), index(group__deploy="group:deploy"))
+    assert found == (ImplicitEdge(ResourceId("group", "deploy"), "primary group"),)
+    assert PROVIDER.edges(wanted(group=5), index(gid__5="group:x")) == (
+        ImplicitEdge(ResourceId("group", "x"), "primary group"),
+    )
+
+
+def test_a_number_that_is_given_goes_before_one_that_is_chosen() -> None:
+    """Else useradd may choose the very number that another declaration gives."""
+    (edge,) = PROVIDER.edges(wanted(), index(uid__5="user:five"))
+    assert (edge.target, edge.kind, edge.soft) == (ResourceId("user", "five"), DependencyKind.AFTER, True)
+    assert PROVIDER.edges(wanted(uid=6), index(uid__5="user:five")) == ()
+
+
+def test_what_is_made() -> None:
+    assert PROVIDER.effects(wanted(), CREATION) == (
+        Effect(Target("user", "deploy")),
+        Effect(Target("group", "deploy")),
+        Effect(Target("path", "/home/deploy")),
+    )
+    assert PROVIDER.effects(wanted(group="web", uid=5, create_home=False), CREATION) == (
+        Effect(Target("user", "deploy")),
+        Effect(Target("uid", "5")),
+    )
+    assert PROVIDER.effects(wanted(), Step(Operation.UPDATE, (Change("shell", "a", "b"),))) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "hazards"),
+    [
+        ("deploy", Change("locked", before=False, after=True), set()),
+        ("root", Change("password", "a", "b"), {Hazard.ACCESS_LOSS}),
+        ("root", Change("shell", "/bin/sh", "/bin/false"), {Hazard.ACCESS_LOSS}),
+        ("root", Change("comment", "a", "b"), set()),
+        ("deploy", Change("groups", ("a", "sudo"), ("a",)), {Hazard.ACCESS_LOSS}),
+        ("deploy", Change("groups", ("a", "sudo"), ("b", "sudo")), set()),
+        ("deploy", Change("group", "wheel", "users"), {Hazard.ACCESS_LOSS}),
+    ],
+)
+def test_what_a_change_costs(name: str, change: Change, hazards: set[Hazard]) -> None:
+    assert PROVIDER.hazards(PROVIDER.parse(name, {}), Step(Operation.UPDATE, (change,))) == hazards
+
+
+def test_accounts_are_never_removed_by_dropping() -> None:
+    assert PROVIDER.removal(wanted()) is Removal.NEVER
+
+
+def test_what_is_there_is_adopted_but_for_the_password() -> None:
+    seen = Present(
+        {
+            "name": "deploy",
+            "uid": 5,
+            "group": "a",
+            "groups": ("b",),
+            "comment": "bytes:e9",
+            "home": "/srv/x",
+            "shell": "",
+            "locked": False,
+            "expires": "never",
+        }
+    )
+    assert PROVIDER.adopt("deploy", seen) == {
+        "uid": 5,
+        "group": "a",
+        "groups": ("b",),
+        "home": "/srv/x",
+        "locked": False,
+    }
+    with pytest.raises(DesiredError, match="own files") as caught:
+        PROVIDER.adopt("ldap", Present({"foreign": True}))
+    assert caught.value.code == "cannot-be-adopted"
+
+
+def failing(outcome: CommandOutcome) -> FakeHost:
+    host = FakeHost()
+    add_shadow_tools(host, passwd="deploy:x:1000:0::/home/deploy:/bin/sh\n")
+    for tool in ("usermod", "chpasswd"):
+        host.add_program(tool, lambda _world, _command: outcome)
+    return host
+
+
+def fail(host: FakeHost, *changes: Change, **attributes: Any) -> HostError:
+    with pytest.raises(HostError) as caught:
+        PROVIDER.apply(host.writer(), wanted(**attributes), Step(Operation.UPDATE, changes))
+    return caught.value
+
+
+SHELL = Change("shell", "/bin/sh", "/bin/bash")
+
+
+def test_a_lock_of_somebody_else_is_busy_and_is_named() -> None:
+    outcome = CommandOutcome(1, b"", b"usermod: cannot lock /etc/passwd; try again later.\n")
+    host = failing(outcome)
+    error = fail(host, SHELL, shell="/bin/bash")
+    assert (error.failure, error.diagnostics[0].code) == (FailureCause.BUSY, "accounts-locked")
+    assert "/etc/.pwd.lock is held by another program" in error.detail
+    host.add_file("/etc/passwd.lock", b"4711\0")
+    assert "/etc/passwd.lock is held by process 4711" in fail(host, SHELL, shell="/bin/bash").detail
+    host.add_file("/etc/passwd.lock", b"")
+    assert "/etc/passwd.lock is held by another program" in fail(host, SHELL, shell="/bin/bash").detail
+    host.fail(HostError("It cannot be looked at."), subject="/etc/passwd.lock")
+    assert "is held by another program" in fail(host, SHELL, shell="/bin/bash").detail
+
+
+def test_an_account_that_is_in_use_after_all_is_busy() -> None:
+    """It has processes of a subordinate uid, or started one since the plan was made."""
+    error = fail(
+        failing(CommandOutcome(8, b"", b"usermod: user deploy is currently used by process 5")),
+        SHELL,
+        shell="/bin/bash",
+    )
+    assert (error.failure, error.diagnostics[0].code) == (FailureCause.BUSY, "account-busy")
+    assert "process 5" in error.detail
+
+
+def test_other_failures_say_what_the_tool_wrote() -> None:
+    error = fail(failing(CommandOutcome(3, b"on stdout", b"")), SHELL, shell="/bin/bash")
+    assert error.diagnostics[0].code == "program-failed"
+    assert "usermod --shell /bin/bash deploy ended with exit code 3. It wrote: on stdout" in error.detail
+
+
+def test_a_password_that_cannot_be_read_is_not_written() -> None:
+    host = failing(CommandOutcome(0, b"", b""))
+    host.files["/etc/shadow"].data = b"deploy:broken\n"
+    error = fail(host, Change("password", "a", "b"), password="*")
+    assert "/etc/shadow cannot be read for 'deploy'" in error.detail
+    host.files["/etc/passwd"].data = b"root:x:0:0::/:/bin/sh\n"
+    assert "no such account" in fail(host, Change("password", "a", "b"), password="*").detail
+
+
+def test_files_are_read_once_for_all_and_no_program_runs() -> None:
+    host = FakeHost()
+    add_shadow_tools(host)
+    desired = {f"u{number}": PROVIDER.parse(f"u{number}", {"uid": number}) for number in range(100, 200)}
+    found = PROVIDER.observe(host.reader(), {**desired, "root": PROVIDER.parse("root", {"uid": 0})})
+    assert all(isinstance(found[name], Absent) for name in desired)
+    read = [subject for method, subject in host.calls if method == "read_file"]
+    assert read == ["/etc/passwd", "/etc/group", "/etc/shadow"]
+    assert "query" not in {method for method, _ in host.calls}
+
+
+def test_without_passwd_nobody_can_be_looked_at() -> None:
+    host = FakeHost()
+    add_shadow_tools(host)
+    host.fail(HostError("Input/output error."), subject="/etc/passwd")
+    found = PROVIDER.observe(host.reader(), {"a": PROVIDER.parse("a", {}), "b": PROVIDER.parse("b", {})})
+    assert all(isinstance(one, Unobservable) and one.scope == "host" for one in found.values())
+
+
+def test_a_sick_disk_is_told_in_the_words_of_the_system() -> None:
+    host = FakeHost()
+    add_shadow_tools(host)
+    host.fail(HostError("EIO", cause=Cause.IO), method="read_file")
+    seen = PROVIDER.observe(host.reader(), {"a": PROVIDER.parse("a", {})})["a"]
+    assert isinstance(seen, Unobservable)
+    assert (seen.cause, seen.scope, seen.detail) == (Cause.IO, "host", "EIO")
+
+
+def test_a_process_that_cannot_be_looked_at_may_be_one() -> None:
+    host = FakeHost()
+    add_shadow_tools(host, passwd="deploy:x:1000:0::/home/deploy:/bin/sh\n")
+    host.add_file("/proc/7/status", b"Uid:\t1000\t1000\t1000\t1000\n")
+    host.fail(HostError("It fails."), method="read_file", subject="/proc/7/status")
+    assert isinstance(PROVIDER.observe(host.reader(), {"deploy": wanted(uid=5)})["deploy"], Unobservable)
+    assert isinstance(PROVIDER.observe(host.reader(), {"deploy": wanted(shell="/bin/sh")})["deploy"], Present)
+
+
+def test_processes_that_end_meanwhile_are_none() -> None:
+    host = FakeHost()
+    add_shadow_tools(host, passwd="deploy:x:1000:0::/home/deploy:/bin/sh\n")
+    host.add_directory("/proc")
+    host.add_directory("/proc/7")
+    host.add_file("/proc/8/status", b"no ids\n")
+    seen = PROVIDER.observe(host.reader(), {"deploy": wanted(uid=5)})["deploy"]
+    assert isinstance(seen, Present)
+    assert "in_use" not in seen.fields
+
+
+def test_below_another_root_nothing_runs() -> None:
+    host = FakeHost(is_running_system=False)
+    add_shadow_tools(host, passwd="deploy:x:1000:0::/home/deploy:/bin/sh\n")
+    host.add_file("/proc/7/status", b"Uid:\t1000\t1000\t1000\t1000\n")
+    seen = PROVIDER.observe(host.reader(), {"deploy": wanted(uid=5)})["deploy"]
+    assert isinstance(seen, Present)
+    assert "in_use" not in seen.fields
