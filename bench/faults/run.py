@@ -6,21 +6,20 @@ point is struck by SIGKILL and by one of the errors that it can have, in turn; b
 
 import argparse
 import json
-import multiprocessing
 import platform
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.proofs.judging import Verdict, judge
+from tests.proofs.layers import workers
 from tests.proofs.points import KILL, Point, Strike, Trace, trace_pass
 from tests.proofs.scenarios import SCENARIOS
-from tests.proofs.stage import Stage, fast_folder, prepare
+from tests.proofs.stage import fast_folder, prepare
 
 HERE = Path(__file__).resolve().parent
 RAW = HERE / "results.json"
@@ -60,12 +59,13 @@ def known(name: str) -> str:
 def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Strike at one scenario; return the raw result."""
     begun = time.monotonic()
-    with fast_folder() as folder:
-        stage = prepare(folder, SCENARIOS[name])
-        trace = trace_pass(stage)
+    # Each strike, and what comes before, in processes of their own: roots of a Debian are mounted there.
+    with fast_folder() as folder, workers(options.jobs) as pool:
+        stage = pool.submit(prepare, folder, SCENARIOS[name]).result()
+        trace = pool.submit(trace_pass, stage).result()
         strikes = list(strikes_of([*trace.points, *trace.children], options))
         print(f"{name}: {len(trace.points)} points, {len(strikes)} strikes", flush=True)
-        verdicts = strike_all(stage, trace, strikes, options.jobs)
+        verdicts = list(pool.map(partial(judge, stage, trace), strikes, chunksize=4))
     for verdict in verdicts:
         if verdict.wrong:
             print(verdict, flush=True)
@@ -83,13 +83,6 @@ def strikes_of(points: Sequence[Point], options: argparse.Namespace) -> Iterator
                 yield Strike(point, fault)
 
 
-def strike_all(stage: Stage, trace: Trace, strikes: list[Strike], jobs: int) -> list[Verdict]:
-    """Run the strikes in processes of their own, in order of the trace."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        return list(pool.map(partial(judge, stage, trace), strikes, chunksize=4))
-
-
 def as_json(name: str, trace: Trace, verdicts: list[Verdict], seconds: float) -> dict[str, Any]:
     """Return the raw result of one scenario."""
     return {
@@ -102,6 +95,7 @@ def as_json(name: str, trace: Trace, verdicts: list[Verdict], seconds: float) ->
                 "call": verdict.strike.point.name,
                 "nth": verdict.strike.point.nth,
                 "child": verdict.strike.point.is_child,
+                "program": verdict.strike.point.program,
                 "place": verdict.strike.point.likeness,
                 "fault": verdict.strike.fault,
                 "exit_code": verdict.code,
@@ -129,12 +123,12 @@ def as_table(whole: dict[str, Any]) -> str:
         "# Faults: passes struck at every writing system call",
         "",
         f"Generated from `results.json` by `{whole['command']}`, Python {whole['python']}, Linux {whole['kernel']}.",
-        "What a scenario does stands in `tests/proofs/scenarios.py`, what must hold in `tests/proofs/judging.py`.",
+        "What a scenario does stands in `tests/proofs/*scenarios.py`, what must hold in `tests/proofs/judging.py`.",
         "",
         "A finding is a strike after which a path is neither old nor new, a set under a check is mixed or there before",
         "it was judged, the pointer is no version that a pass may write, a name is there that a reader of the folder",
-        "takes, more failed than what was struck, the next pass does not converge or leaves something behind, or one",
-        "more has something to do or writes more than its report.",
+        "takes, more failed than what was struck, the next pass does not converge or leaves something behind, one more",
+        "has something to do or writes more than its report, or pwck or grpck complains after it.",
     ]
     for result in whole["scenarios"]:
         lines += ["", *_section(result)]
@@ -150,8 +144,8 @@ def _section(result: dict[str, Any]) -> list[str]:
     return [
         f"## {result['scenario']}",
         "",
-        f"{result['points']} points of the pass and {result['children']} of programs that are shown candidates were",
-        f"counted from a trace; {len(strikes)} strikes took {result['seconds']} s.",
+        f"{result['points']} points of the pass and {result['children']} of its programs were counted from a trace;",
+        f"{len(strikes)} strikes took {result['seconds']} s.",
         "",
         f"| call | {' | '.join(faults)} |",
         f"| --- |{' ---: |' * len(faults)}",

@@ -18,7 +18,7 @@ from datum.fleet.late import SAMPLE_MACHINE, substitute
 from datum.fleet.resolve import check_fleet, list_hosts, resolve_manifest
 from datum.graph.build import bad_values, build_graph
 from datum.host.output import open_output
-from datum.model.graph import ResourceGraph
+from datum.model.graph import Dependency, ResourceGraph
 from datum.model.identity import HostName, ResourceId
 from datum.model.manifest import EffectiveManifest, Resource
 from datum.model.provenance import FieldOrigin
@@ -165,15 +165,26 @@ def sample_graph(manifest: EffectiveManifest, tree: SourceTree, ports: Ports) ->
 
 
 @frozen
+class Edges:
+    """What one resource comes after, each with the reason."""
+
+    dependencies: tuple[Dependency, ...]
+    # Soft ones that gave way.
+    dropped: tuple[Dependency, ...]
+
+
+@frozen
 class Why:
     """Every layer's say on one resource, or one field of it, winner first."""
 
     resource: Resource
     # By field; only the asked one when a field was asked for.
     origins: Mapping[str, FieldOrigin]
+    # None where a field was asked for, or where the fleet has errors and thus no graph.
+    edges: Edges | None = None
 
 
-def why(manifest: EffectiveManifest, question: str, providers: Mapping[str, AnyProvider]) -> Why:
+def why(manifest: EffectiveManifest, question: str, tree: SourceTree, ports: Ports) -> Why:
     """Answer `why RESOURCE[.FIELD]`.
 
     A name may hold dots: the longest resource id that is declared wins. Other spellings of a name are understood.
@@ -182,15 +193,27 @@ def why(manifest: EffectiveManifest, question: str, providers: Mapping[str, AnyP
         UsageError: the host declares no such resource or field.
     """
     by_text = {str(origin): resource for origin, resource in manifest.by_id.items()}
-    whole = _normal(question, providers)
+    whole = _normal(question, ports.providers)
     if whole in by_text:
         resource = by_text[whole]
-        return Why(resource, dict(sorted(resource.origins.items())))
+        return Why(resource, dict(sorted(resource.origins.items())), _edges_of(resource.id, manifest, tree, ports))
     head, _, name = question.rpartition(".")
-    head = _normal(head, providers)
+    head = _normal(head, ports.providers)
     if head in by_text and name in by_text[head].origins:
         return Why(by_text[head], {name: by_text[head].origins[name]})
     raise UsageError(_no_such(question, head if head in by_text else "", name, by_text))
+
+
+def _edges_of(origin: ResourceId, manifest: EffectiveManifest, tree: SourceTree, ports: Ports) -> Edges | None:
+    """Return what a resource comes after; None where its host has errors, which `validate` tells."""
+    try:
+        graph = sample_graph(manifest, tree, ports)
+    except FleetError:
+        return None
+    return Edges(
+        tuple(edge for edge in graph.dependencies if edge.source == origin),
+        tuple(edge for edge in graph.dropped if edge.source == origin),
+    )
 
 
 def _normal(text: str, providers: Mapping[str, AnyProvider]) -> str:

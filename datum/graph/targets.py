@@ -179,7 +179,8 @@ def _held_twice(
 def _merging(nodes: Mapping[ResourceId, Node], first: ResourceId, second: ResourceId) -> str:
     """Return what one of two can say for the other, where one holds many paths and the other is one of them."""
     many, one = sorted((first, second), key=lambda origin: len(nodes[origin].targets), reverse=True)
-    if len(nodes[many].targets) == len(nodes[one].targets):
+    is_of_paths = any(target.kind == "path" for target in nodes[one].targets)
+    if not is_of_paths or len(nodes[many].targets) == len(nodes[one].targets):
         return f"take {second} out, or {first}"
     if any(target.leaf for target in nodes[one].targets):
         return f"take {one} out, or take its path out of what {many} holds"

@@ -44,11 +44,16 @@ def converse(talk: Callable[[Conversation], AnswerT]) -> AnswerT:
     """
     end = time.monotonic() + PATIENCE
     while True:
+        began = time.monotonic()
         try:
             with Conversation.start() as conversation:
                 return talk(conversation)
         except ConnectionLostError as error:
-            if time.monotonic() >= end:
+            now = time.monotonic()
+            if now - began >= PATIENCE:
+                # It was there for that long, as for a job that takes its time: only now it is away.
+                end = now + PATIENCE
+            if now >= end:
                 raise unreachable(str(error)) from error
         time.sleep(_PAUSE)
 

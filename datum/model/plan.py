@@ -22,6 +22,12 @@ OWES: Final = "owes"
 """The field that says what a running unit owes: None, `reload` or `restart` (design 4.1). Only marks and refreshes
 change it; `Provider.plan` leaves it alone."""
 
+LOADED: Final = "loaded"
+"""The field that says whether the service manager has loaded what lies on the disk; other files of a unit change it."""
+
+ATTRIBUTES: Final = frozenset({"mode", "owner", "group"})
+"""The fields of what stands at a path that say nothing of its bytes."""
+
 
 class Operation(enum.StrEnum):
     """What an action does. `rank` is the order of design 1.4: what a re-plan may become."""

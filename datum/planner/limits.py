@@ -61,15 +61,17 @@ def _limited(kind: LimitClass, actions: Sequence[Action], given: PlanInput) -> l
 def _count(kind: LimitClass, action: Action, base: Collection[ResourceId]) -> int:
     """Return what one action adds to a class. Drift that is repaired adds nothing but what it takes along."""
     is_drift = action.label is Label.DRIFT
+    is_deletion = action.operation is Operation.DELETE and action.step.removes and not is_drift
+    packages = sum(taken.startswith(f"{_PACKAGE}:") for taken in action.takes)
+    is_package = action.resource.type == _PACKAGE
     if kind is LimitClass.REMOVALS:
-        return len(action.takes) + (action.operation is Operation.DELETE and action.step.removes and not is_drift)
+        return len(action.takes) - packages + (is_deletion and not is_package)
+    if kind is LimitClass.PACKAGE_REMOVALS:
+        return packages + (is_deletion and is_package)
     if kind is LimitClass.REPLACES:
         return int(action.operation is Operation.REPLACE and not is_drift)
     if kind is LimitClass.RESTARTS:
         return int(action.operation.refreshes)
-    if kind is LimitClass.PACKAGE_REMOVALS:
-        is_own = action.operation is Operation.DELETE and action.resource.type == _PACKAGE
-        return is_own + sum(taken.startswith(f"{_PACKAGE}:") for taken in action.takes)
     is_change = action.operation in {Operation.UPDATE, Operation.REPLACE}
     is_meant = action.label in {Label.INTENT, Label.RETRY}
     return int(is_change and is_meant and action.resource in base)

@@ -16,7 +16,7 @@ from datum.model.check import Check
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
 from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present, Unobservable
-from datum.model.plan import OWES, Action, Operation, Step, sweeps
+from datum.model.plan import ATTRIBUTES, OWES, Action, Operation, Step, sweeps
 from datum.planner.decide import BreachError, all_are, decide, guarded
 from datum.planner.inputs import Declaration, PlanInput
 from datum.planner.owes import (
@@ -31,7 +31,6 @@ from datum.planner.owes import (
 )
 from datum.provider.contract import AnyProvider, CheckingProvider, RefreshedProvider, ValidatedProvider
 
-_ATTRIBUTES: Final = frozenset({"mode", "owner", "group"})
 
 
 @frozen
@@ -142,7 +141,7 @@ class Refreshes:
         """Whether only mode, owner or group become again what every revision of the trail declares."""
         names = {change.name for change in step.changes}
         given = self._given
-        if step.operation is not Operation.UPDATE or not names <= _ATTRIBUTES:
+        if step.operation is not Operation.UPDATE or not names <= ATTRIBUTES:
             return False
         if not (given.trail or given.is_retry):
             return False

@@ -13,7 +13,7 @@ from attrs import evolve
 from datum.model.graph import SAFE_FOLDER, Node, Target
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, NotApplicable, Observation, Present, Unobservable
-from datum.model.plan import Action, Hold, HoldReason, Need, Operation, Replan, Step
+from datum.model.plan import ATTRIBUTES, LOADED, OWES, Action, Change, Hold, HoldReason, Need, Operation, Replan, Step
 from datum.planner.anew import foreseen_absent
 from datum.planner.decide import BreachError, decide, deletion, equals, hazards_of, sweep, unallowed
 from datum.planner.owes import AnyRefreshed, mark_step, marked_by, owed_in, refresh_step, runs
@@ -56,11 +56,24 @@ def replan(  # noqa: PLR0913  # named parts of one question, those after the fir
             return Replan()
         hazards = hazards_of(node, step, provider) if step.operation is not Operation.MARK else frozenset()
         is_found = action.operation is Operation.CREATE and isinstance(observation, Present)
-        if is_found and not _is_nobodys(observation, provider, older, package):
+        if is_found and not _keeps_all(step) and not _came_along(action) and not _is_nobodys(observation, provider, older, package):
             hazards |= {Hazard.DATA_LOSS}
     except BreachError as error:
         return Replan(hold=_changed(action, error.unobservable.detail), is_breach=True)
     return _compare(action, _without(step, provided), unallowed(node, hazards - action.hazards, older))
+
+
+def _keeps_all(step: Step) -> bool:
+    """Whether the step leaves what is there as it is but for rights: the mount point that a mount has made."""
+    return step.operation is Operation.UPDATE and all(change.name in ATTRIBUTES for change in step.changes)
+
+
+def _came_along(action: Action) -> bool:
+    """Whether not even its directory was there when it was planned: then what is found was made by this pass.
+
+    A home comes with the files of its skeleton, and a package with what its script writes.
+    """
+    return any(need.target.kind == "path" for need in action.step.needs)
 
 
 def _is_nobodys(observation: Observation, provider: AnyProvider, older: Iterable[Node], package: str | None) -> bool:
@@ -129,9 +142,14 @@ def _replan_deletion(action: Action, observation: Present | Absent, provided: fr
         left = sweep(observation)
         return _compare(action, left, frozenset()) if left is not None else Replan()
     step = _without(deletion(observation), provided)
-    if step.changes != action.changes:
+    if _own(step.changes) != _own(action.changes):
         return Replan(hold=_changed(action, "what is there is not what was to be deleted"))
-    return _compare(action, step, frozenset())
+    return _compare(action, evolve(step, changes=action.changes), frozenset())
+
+
+def _own(changes: Iterable[Change]) -> list[Change]:
+    """Return what is said of the thing itself, without what actions on others make of it: a mark, a stale unit."""
+    return [change for change in changes if change.name not in {OWES, LOADED}]
 
 
 def _compare(action: Action, step: Step, added: frozenset[Hazard]) -> Replan:

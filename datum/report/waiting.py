@@ -1,24 +1,29 @@
-"""What a held action of a plan will have skipped. Pure."""
+"""What a plan knows to be skipped: for a held action, or for what gets none and is not in sync. Pure."""
 
 from collections.abc import Iterable, Mapping
 
 from datum.model.batches import Batch, batches_of
 from datum.model.identity import ResourceId
-from datum.model.plan import Action, Plan
+from datum.model.plan import Action, Plan, VerdictKind
 
 
 def waits(plan: Plan) -> Mapping[int, ResourceId]:
-    """Return the actions that a held one of the same plan will have skipped, by number, each with that one.
+    """Return the actions that will be skipped, by number, each with what it waits for.
 
-    They stay in the plan, whose id names them: releasing the hold must not make it another plan.
+    That is a held action, or a resource that is impossible, skipped or cannot be looked at. They stay in the plan, whose id names them: releasing the hold must not make it another plan.
     """
     held = {action.resource for action in plan.actions if action.hold is not None}
-    if not held:
+    stuck = {
+        origin: verdict.blocked_by or origin
+        for origin, verdict in plan.verdicts.items()
+        if verdict.kind is not VerdictKind.IN_SYNC
+    }
+    if not held and not stuck:
         return {}
     sets = {action.transaction: action.resource for action in plan.actions if action.hold is not None}
     sets = {key: origin for key, origin in sets.items() if key in plan.checks}
-    # What each resource that is held, or waits, waits for.
-    blockers = {origin: origin for origin in held}
+    # What each resource that is held, stuck, or waits, waits for.
+    blockers = {**stuck, **{origin: origin for origin in held}}
     found: dict[int, ResourceId] = {}
     for batch in batches_of(plan.actions):
         for number, action in enumerate(batch.group, batch.start):
@@ -40,10 +45,9 @@ def _blocker(
 
 
 def _of_marks(batch: Batch, found: Mapping[int, ResourceId]) -> Iterable[tuple[int, ResourceId]]:
-    """Yield the marks whose changes all wait: nothing is owed for what is not done."""
+    """Yield the marks whose changes all wait or are held: nothing is owed for what is not done."""
     for number, mark in enumerate(batch.marks, batch.first):
         changes = [(at, action) for at, action in enumerate(batch.group, batch.start) if mark.resource in action.marks]
-        waited = [found[at] for at, _ in changes if at in found]
-        undone = [at for at, action in changes if at in found or action.hold is not None]
-        if waited and len(undone) == len(changes):
-            yield number, min(waited)
+        undone = [found.get(at, action.resource) for at, action in changes if at in found or action.hold is not None]
+        if changes and len(undone) == len(changes):
+            yield number, min(undone)

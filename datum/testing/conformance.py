@@ -20,7 +20,7 @@ from datum.model.graph import Target
 from datum.model.manifest import AttributeValue, Hazard
 from datum.model.observation import Absent, Observation, Present
 from datum.model.plan import Effect, Step
-from datum.provider.contract import CONTRACT_VERSION, AnyProvider, ImplicitEdge, Provider, Removal
+from datum.provider.contract import CONTRACT_VERSION, AnyProvider, ImplicitEdge, Provider, Removal, SettledProvider
 from datum.provider.host import HostError
 from datum.testing.cases import ConformanceCase
 from datum.testing.host import FakeHost
@@ -160,7 +160,7 @@ class ProviderConformance:
             step = self._step(provider, case, host)
             if step is None or not case.converges:
                 continue
-            provider.apply(host.writer(), provider.parse(case.name, case.attributes), step)
+            self._apply(provider, host, provider.parse(case.name, case.attributes), step)
             require(bool(host.journal), f"{case.title}: the step did nothing")
             left = self._step(provider, case, host)
             require(left is None, f"{case.title}: after its step there is left: {left}")
@@ -174,7 +174,7 @@ class ProviderConformance:
             if not isinstance(seen, Present) or not case.can_delete:
                 continue
             desired = provider.parse(case.name, case.attributes)
-            provider.apply(host.writer(), desired, deletion_by_engine(provider, desired, seen, host))
+            self._apply(provider, host, desired, deletion_by_engine(provider, desired, seen, host))
             gone = self._seen(provider, case, host)
             require(isinstance(gone, Absent), f"{case.title}: after its deletion there is {gone}")
 
@@ -252,6 +252,12 @@ class ProviderConformance:
         for case in self.cases:
             check_staged(self.provider_class(), case, self._arranged)
 
+    def _apply(self, provider: AnyProvider, host: FakeHost, desired: object, step: Step) -> None:
+        """Do a step, and tell whom it concerns where that is the type's way."""
+        provider.apply(host.writer(), desired, step)
+        if isinstance(provider, SettledProvider):
+            provider.settle(host.writer())
+
     def _arranged(self, case: ConformanceCase) -> FakeHost:
         host = self.make_host()
         case.arrange(host)
@@ -300,6 +306,6 @@ class ProviderConformance:
         host.heal()
         again = self._step(provider, case, host)
         if again is not None:
-            provider.apply(host.writer(), desired, again)
+            self._apply(provider, host, desired, again)
         left = self._step(provider, case, host)
         require(left is None, f"{case.title}: after a failure and a second pass there is left: {left}")

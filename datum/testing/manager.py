@@ -38,9 +38,11 @@ class FakeManagerWriter(FakeManager):
     """`ManagerWriter` over a `FakeWorld`."""
 
     def start(self, name: str) -> None:
-        """As `ManagerWriter`; what is active stays as it is."""
+        """As `ManagerWriter`; what is active stays as it is, and what is being started is waited for."""
         unit = self._begin("start", name)
-        if unit.facts.active not in _UP:
+        if unit.facts.active == "activating" and unit.facts.sub != "auto-restart" and unit.start_result == DONE:
+            unit.facts = evolve(unit.facts, active="active", sub="running")
+        elif unit.facts.active not in _UP:
             self._start(unit, "start")
         self._world.leave("start", name)
 

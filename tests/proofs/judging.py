@@ -10,12 +10,14 @@ from typing import Any, Final
 from attrs import frozen
 
 from tests.passes.scene import snapshot
+from tests.proofs import accounts, layers
 from tests.proofs.points import Strike, Struck, Trace, run_struck, unnumbered
 from tests.proofs.readers import readers_that_take
-from tests.proofs.stage import ACCEPTS, REPORTS, STATE, Stage, State, apply, is_own, paths
+from tests.proofs.stage import ACCEPTS, REPORTS, STATE, Stage, State, apply, own_paths
 
 # Exit codes of design 5 that a pass may end with when a write fails.
 HONEST_CODES: Final = frozenset({0, 1, 69, 71, 74})
+_FAILED: Final = frozenset({"failed", "busy", "unverified", "unobservable"})
 _PART: Final = re.compile(r"\.?(?P<name>.+)\.datum~\.dpkg-tmp")
 
 States = Mapping[str, State]
@@ -86,10 +88,10 @@ def judge_host(stage: Stage, root: Path, states: States) -> Iterator[str]:
     """Old or new at every path, and nothing that a reader would take for a file of its own."""
     for path in stage.new:
         found = states.get(path)
-        if path not in stage.loose and not _is_one_of(stage, path, found):
+        if path not in stage.loose and not stage.is_stepwise(path) and not _is_one_of(stage, path, found):
             yield f"/{path} is neither old nor new: {found}"
     for path in sorted(states.keys() - stage.new.keys()):
-        if _leftover_of(path) not in stage.new:
+        if _leftover_of(path) not in stage.new and not stage.is_stepwise(path):
             yield f"/{path} is there and is neither managed nor a leftover's name"
         elif _PART.fullmatch(Path(path).name) and (takers := readers_that_take(path)):
             yield f"/{path} would be read by {', '.join(takers)}"
@@ -153,7 +155,7 @@ def _judge_rest(stage: Stage, root: Path, strike: Strike, struck: Struck, states
     if struck.code != 1 or "resources" not in found:
         return
     outcomes = {entry["id"]: entry["outcome"] for entry in found["resources"]}
-    failed = sorted(name for name, outcome in outcomes.items() if outcome in {"failed", "unverified", "unobservable"})
+    failed = sorted(name for name, outcome in outcomes.items() if outcome in _FAILED)
     others = [name for name in failed if "set.d" not in name and not name.startswith("check:")]
     if len(others) > 1 and not strike.point.is_child:
         yield f"one call failed, and with it {', '.join(others)}"
@@ -189,6 +191,8 @@ def _judge_next(stage: Stage, trace: Trace, root: Path, *, must_judge: bool) -> 
         return
     yield from _judge_pointer(root, trace.pointers[-1:])
     yield from _judge_all(stage, root, stage.new)
+    if layers.is_layered(root):
+        yield from (f"after the next pass, {what}" for what in accounts.complaints(root))
     yield from _judge_quiet(stage, root)
 
 
@@ -213,7 +217,7 @@ def _judge_all(stage: Stage, root: Path, wanted: Mapping[str, State | None]) -> 
     """Everything is as wanted, and there is nothing else."""
     yield from unfinished(wanted, State.read_all(root))
     expected = {_unnumbered(path) for path in stage.own}
-    for path in sorted(path for path in paths(root) if is_own(path)):
+    for path in sorted(own_paths(root)):
         if _unnumbered(path) not in expected:
             yield f"the next pass left /{path} behind, among what is datum's own"
 
@@ -222,18 +226,27 @@ def unfinished(wanted: Mapping[str, State | None], states: States) -> Iterator[s
     """Say what is not as wanted, and what is there besides."""
     for path, new in wanted.items():
         if states.get(path) != new:
-            yield f"the next pass left /{path} as {states.get(path)}"
+            yield f"the next pass left /{path} as {_told(states.get(path), new)}"
     for path in sorted(states.keys() - wanted.keys()):
         yield f"the next pass left /{path} behind"
 
 
+def _told(found: State | None, wanted: State | None) -> str:
+    """Say what stands there; of two texts, the lines that only one of them has."""
+    if found is None or wanted is None or found.content == wanted.content:
+        return f"{found}, not {wanted}"
+    are, were = (set(state.content.splitlines()) for state in (found, wanted))
+    return f"{sorted(are - were)}, not {sorted(were - are)}"
+
+
 def _judge_quiet(stage: Stage, root: Path) -> Iterator[str]:
     without = (f"{STATE}/run", f"{STATE}/lock", REPORTS)
-    before = snapshot(root, without)
+    written = root.parent / "upper" if layers.is_layered(root) else root
+    before = snapshot(written, without)
     ran = apply(root, stage.prefix)
     if ran.code != 0 or len(ran.out.splitlines()) != 1 or "nothing to do" not in ran.out:
         yield f"one more pass has something to do: {ran.code} {ran.out[-300:]}{ran.err[-300:]}"
-    after = snapshot(root, without)
+    after = snapshot(written, without)
     if after != before:
         changed = sorted(path for path in {*before, *after} if before.get(path) != after.get(path))
         yield f"one more pass wrote {', '.join(changed)}"

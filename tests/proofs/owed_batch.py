@@ -46,21 +46,21 @@ class Batch:
 
         A host that is not seen gets no first pass.
         """
-        named = [(case, f"app{number:02}x") for number, case in enumerate(cases)]
+        cases_by_name = [(case, f"app{number:02}x") for number, case in enumerate(cases)]
         if is_seen:
-            host.apply(_merged({name: _named(case.first, name) for case, name in named}))
-        for case, name in named:
+            host.apply(merged({name: named(case.first, name) for case, name in cases_by_name}))
+        for case, name in cases_by_name:
             host.sh(f"{case.by_hand}".replace("app", name) or "true")
-        before = {name: host.shown(name) for _, name in named}
-        for _, name in named:
+        before = {name: host.shown(name) for _, name in cases_by_name}
+        for _, name in cases_by_name:
             host.sh(f"[ ! -e /run/{name}.log ] || : > /run/{name}.log")
         host.sh(f"rm -f {LOADED}")
-        host.declare(_merged({name: _named(case.then, name) for case, name in named}))
+        host.declare(merged({name: named(case.then, name) for case, name in cases_by_name}))
         planned, done = host.plan(), host.apply(code=None)
         loads = host.loaded()
-        noted = {name: host.log(name) for _, name in named}
-        after = {name: host.shown(name) for _, name in named}
-        shown = {name: host.sh(case.shows[0].replace("app", name)) for case, name in named}
+        noted = {name: host.log(name) for _, name in cases_by_name}
+        after = {name: host.shown(name) for _, name in cases_by_name}
+        shown = {name: host.sh(case.shows[0].replace("app", name)) for case, name in cases_by_name}
         again = host.apply(code=None)
         outcomes = {
             case.name: Outcome(
@@ -75,16 +75,18 @@ class Batch:
                 tuple(operation for one, operation in again.operations if name in one),
                 tuple(host.log(name)),
             )
-            for case, name in named
+            for case, name in cases_by_name
         }
         return cls(outcomes, planned, done, again, loads)
 
 
-def _named(resources: object, name: str) -> dict[str, dict[str, object]]:
+def named(resources: object, name: str) -> dict[str, dict[str, object]]:
+    """Return resources of `app` as those of another unit."""
     found = json.loads(json.dumps(resources).replace("app", name))
     assert isinstance(found, dict)
     return found
 
 
-def _merged(parts: Mapping[str, Mapping[str, dict[str, object]]]) -> dict[str, dict[str, object]]:
+def merged(parts: Mapping[str, Mapping[str, dict[str, object]]]) -> dict[str, dict[str, object]]:
+    """Return what several units declare as one."""
     return {origin: about for part in parts.values() for origin, about in part.items()}

@@ -1,4 +1,4 @@
-"""One booted Debian for many cases of what a service owes: each begins with the host as it was enrolled, and a unit `app`.
+"""One booted Debian for many cases of what a service owes: each begins as the host was enrolled, with a unit `app`.
 
 The unit notes what it reads at each start and reload, before its job is done, so a note that is missing was never made.
 """

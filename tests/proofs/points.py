@@ -7,14 +7,16 @@ from happening; an error makes it fail without happening.
 import ast
 import json
 import re
+import shutil
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from tests.harness.strace import WRITING, Call, parse, run_in_session
+from tests.proofs import layers
 from tests.proofs.stage import JUDGES, STATE, Stage, command, environment
 
 KILL: Final = "SIGKILL"
@@ -48,6 +50,8 @@ _POINTER_WRITE: Final = re.compile(r"\d+<[^>]*/\.pointer\.json\.[0-9a-f]+\.tmp>,
 _STRUCK: Final = re.compile(r"(?:\d+ +)?(\w+)\((.*)\) += (?:\?|-1 \w+ .*\(INJECTED\))$")
 _VARIABLE: Final = re.compile(r"[0-9a-f]{8,}|\d+")
 _SECONDS: Final = 120
+# Arguments of a call that changes nothing on the host: it writes to whoever waits for the program.
+_TELLS: Final = re.compile(r"[\dN]+<(pipe|socket):")
 
 
 @frozen
@@ -61,6 +65,8 @@ class Point:
     # Arguments without what differs from run to run.
     likeness: str
     is_child: bool = False
+    # Of a program that changes accounts or units (`layers`): the how manieth of the pass it is, from 1.
+    program: int = 0
 
     @property
     def faults(self) -> tuple[str, ...]:
@@ -75,7 +81,7 @@ class Trace:
     """What one clean pass does."""
 
     points: tuple[Point, ...]
-    # Of the programs that judge the set, before they become programs.
+    # Of the programs that judge the set, before they become programs; and of those that change accounts and units.
     children: tuple[Point, ...]
     # Every content that the pointer ever has, the first being that before the pass.
     pointers: tuple[bytes, ...]
@@ -135,7 +141,31 @@ def trace_pass(stage: Stage) -> Trace:
     children = [point for point, pid in numbered if pid in pids and point.name in _SHOWING]
     judged = judges[0][0].number if judges else 0
     of_set = [point.number for point in points if "set-" in point.likeness]
+    children += _trace_programs(stage) if stage.scenario and stage.scenario.on_debian else ()
     return Trace(tuple(points), tuple(children), pointers, judged, max(of_set, default=-1) + 1)
+
+
+def _trace_programs(stage: Stage) -> Iterator[Point]:
+    """Yield the calls with which the programs of one clean pass change the host, in the order of the programs."""
+    names = ",".join(f"?{name}" for name in (*WRITING, *_OPENS))
+    with stage.copy() as root:
+        logs = _strike_programs(root, "all", f"-f -y -s 256 -e trace={names}")
+        done = run_in_session(command(root, "apply"), environment(root.parent), _SECONDS, cwd="/")
+        assert done.returncode == stage.code, done.stderr
+        for program in range(1, int((logs / "count").read_text()) + 1):
+            calls = parse((logs / str(program)).read_text(errors="replace"))
+            for point, pid in _numbered(calls):
+                if pid == calls[0].pid and not _TELLS.match(point.likeness):
+                    yield evolve(point, is_child=True, program=program)
+
+
+def _strike_programs(root: Path, program: str, options: str) -> Path:
+    """Have one program of the next pass, or all, run under a tracer; return where its log will be."""
+    folder = root / layers.STRIKES
+    folder.mkdir()
+    (folder / "count").write_text("0\n")
+    (folder / "strike").write_text(f"{program} {options}\n")
+    return folder
 
 
 def _numbered(calls: Sequence[Call]) -> list[tuple[Point, int]]:
@@ -169,18 +199,32 @@ def run_struck(stage: Stage, root: Path, strike: Strike) -> Struck:
     log = root.parent / "trace"
     action = "signal=KILL" if strike.fault == KILL else f"error={strike.fault}"
     inject = f"inject={strike.point.name}:{action}:when={strike.point.nth}"
+    if strike.point.program:
+        return _strike_program(stage, root, strike, f"-y -s 256 -e trace={strike.point.name} -e {inject}")
     # Without -f children are not followed: each would be struck at its own n-th call.
     follow = ["-f"] if strike.point.is_child else []
     done = _strace(stage, root, log, [*follow, "-y", "-s", "256", "-e", f"trace={strike.point.name}", "-e", inject])
     return Struck(done.returncode, done.stdout, done.stderr, _find_struck(log))
 
 
+def _strike_program(stage: Stage, root: Path, strike: Strike, options: str) -> Struck:
+    folder = _strike_programs(root, str(strike.point.program), options)
+    done = _run([*stage.prefix, *command(root, "apply")], root)
+    log = folder / str(strike.point.program)
+    likeness = _find_struck(log) if log.exists() else None
+    shutil.rmtree(folder)
+    return Struck(done.returncode, done.stdout, done.stderr, likeness)
+
+
 def _strace(stage: Stage, root: Path, log: Path, options: Iterable[str]) -> "subprocess.CompletedProcess[str]":
-    argv = ["strace", "-qq", "-o", str(log), *options, "--", *stage.prefix, *command(root, "apply")]
+    return _run(["strace", "-qq", "-o", str(log), *options, "--", *stage.prefix, *command(root, "apply")], root)
+
+
+def _run(argv: Sequence[str], root: Path) -> "subprocess.CompletedProcess[str]":
     try:
         return run_in_session(argv, environment(root.parent), _SECONDS, cwd="/")
     except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(argv, HUNG, "", f"it did not end within {_SECONDS} seconds")
+        return subprocess.CompletedProcess(list(argv), HUNG, "", f"it did not end within {_SECONDS} seconds")
 
 
 def _find_struck(log: Path) -> str | None:

@@ -5,6 +5,7 @@ What the revisions declare is a scenario's matter (see `scenarios`).
 
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -14,10 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from tests.git_repository import GitRepository
 from tests.passes.scene import Ran, argv, run
+from tests.proofs import accounts, layers
 
 HOST: Final = "web1"
 STATE: Final = "var/lib/datum"
@@ -31,8 +33,6 @@ JUDGES: Final = "judges-the-set"
 ACCEPTS: Final = "etc/accepts"
 # How a program is kept from namespaces of its own, as in most containers.
 WITHOUT_NAMESPACES: Final = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
-
-
 @frozen
 class State:
     """What stands at a path, by all that a reader of the host can see."""
@@ -65,10 +65,30 @@ class State:
 
     @classmethod
     def read_all(cls, root: Path) -> "dict[str, State]":
-        """Read every entry below a root that is none of datum's own, by its path relative to the root."""
+        """Read every entry below a root that is none of datum's own, by its path relative to the root.
+
+        Of a layer over the image, only what is not as the image has it.
+        """
+        if layers.is_layered(root):
+            return cls._read_layer(root)
         below = (str(path.relative_to(root)) for path in root.rglob("*"))
         states = {path: cls.read(root / path) for path in below if not is_own(path)}
         return {path: state for path, state in states.items() if state is not None}
+
+    @classmethod
+    def _read_layer(cls, root: Path) -> "dict[str, State]":
+        states = {}
+        for path, twin in layers.differing(root):
+            state, before = cls.read(root / path), cls.read(twin)
+            if state != before and not is_own(path) and not accounts.is_of_no_account(root, path):
+                states[path] = GONE if state is None else state
+        for path in states.keys() & accounts.FILES:
+            states[path] = evolve(states[path], content=accounts.plain(root, path))
+        return states
+
+
+# Of what the image has and a root has not.
+GONE: Final = State(0, 0, 0, 0, b"")
 
 
 @frozen
@@ -97,6 +117,10 @@ class Scenario:
     loose: frozenset[str] = frozenset()
     # The same scenario with a check that passes: what stands there while this one's check, which refuses, judges it.
     passing: "Scenario | None" = None
+    # Whether it plays on the Debian image; then only a worker of `layers` may prepare and judge it.
+    on_debian: bool = False
+    # Matches paths, relative to the root, that programs change in steps: old, then something else, then new.
+    stepwise: str = "(?!)"
 
 
 @frozen
@@ -140,6 +164,10 @@ class Stage:
         """Paths that commands write."""
         return self.scenario.loose if self.scenario else frozenset()
 
+    def is_stepwise(self, path: str) -> bool:
+        """Whether a program changes a path in steps."""
+        return self.scenario is not None and bool(re.fullmatch(self.scenario.stepwise, path))
+
     @property
     def changing(self) -> frozenset[str]:
         """Paths that the pass changes."""
@@ -150,21 +178,14 @@ class Stage:
         """Give a copy of the prepared root, which ends with the block."""
         place = Path(tempfile.mkdtemp(prefix="strike-", dir=self.folder))
         try:
-            root = place / "root"
-            copy_tree(self.root, root)
-            yield root
+            yield _copy(self.root, place)
         finally:
-            shutil.rmtree(place, ignore_errors=True)
+            _remove(place)
 
 
 def prepare(folder: Path, scenario: Scenario) -> Stage:
     """Make a prepared host below an empty folder."""
-    root = folder / "root"
-    for name in ("cron.d", "sudoers.d", "profile.d", "logrotate.d", "systemd", "set.d", "orphan.d"):
-        (root / "etc" / name).mkdir(parents=True)
-    (root / "srv").mkdir()
-    (root / "tmp").mkdir()
-    install(root, SHELL)
+    root = layers.lay(folder) if scenario.on_debian else _make_bare(folder)
     repository = GitRepository(folder / "fleet")
     _commit(repository, scenario.first, scenario.first_files, {})
     expect(run("init", "--repo", str(repository.path), "--host", HOST, "--no-timer", "--root", str(root)))
@@ -177,12 +198,9 @@ def prepare(folder: Path, scenario: Scenario) -> Stage:
         link.symlink_to(text)
     _commit(repository, scenario.second, scenario.second_files, scenario.contribute)
     old = State.read_all(root)
-    clean = folder / "clean"
-    copy_tree(root, clean)
-    expect(apply(clean, scenario.prefix), scenario.code)
-    new = State.read_all(clean)
-    own = frozenset(path for path in paths(clean) if is_own(path))
-    shutil.rmtree(clean)
+    if scenario.on_debian:
+        layers.lift(root)
+    new, own = _run_clean(folder, scenario)
     judged: Mapping[str, State | None] = {}
     if scenario.passing is not None:
         (folder / "passing").mkdir()
@@ -193,6 +211,42 @@ def prepare(folder: Path, scenario: Scenario) -> Stage:
     same = frozenset(path for path in everything if old.get(path) == new.get(path))
     before, after = ({path: states.get(path) for path in everything} for states in (old, new))
     return Stage(folder, before, after, same, own, scenario, judged)
+
+
+def _make_bare(folder: Path) -> Path:
+    root = folder / "root"
+    for name in ("cron.d", "sudoers.d", "profile.d", "logrotate.d", "systemd", "set.d", "orphan.d"):
+        (root / "etc" / name).mkdir(parents=True)
+    (root / "srv").mkdir()
+    (root / "tmp").mkdir()
+    install(root, SHELL)
+    return root
+
+
+def _run_clean(folder: Path, scenario: Scenario) -> tuple[dict[str, State], frozenset[str]]:
+    """Run the pass that nothing strikes; return what it leaves, and the paths of its own among that."""
+    place = folder / "clean"
+    place.mkdir()
+    clean = _copy(folder / "root", place)
+    expect(apply(clean, scenario.prefix), scenario.code)
+    new = State.read_all(clean)
+    own = frozenset(own_paths(clean))
+    _remove(place)
+    return new, own
+
+
+def _copy(source: Path, place: Path) -> Path:
+    """Make a copy of a root in a folder."""
+    if layers.is_layered(source):
+        return layers.lay(place, source)
+    copy_tree(source, place / "root")
+    return place / "root"
+
+
+def _remove(place: Path) -> None:
+    if layers.is_layered(place / "root"):
+        layers.lift(place / "root")
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def apply(root: Path, prefix: tuple[str, ...] = ()) -> Ran:
@@ -209,9 +263,10 @@ def is_own(path: str) -> bool:
     return any(path == name or path.startswith(f"{name}/") for name in OWN)
 
 
-def paths(root: Path) -> set[str]:
-    """Return all that is no directory below a root, relative to it."""
-    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_symlink() or not path.is_dir()}
+def own_paths(root: Path) -> set[str]:
+    """Return all of datum's own below a root that is no directory, relative to it."""
+    below = (path for name in OWN for path in (root / name).rglob("*"))
+    return {str(path.relative_to(root)) for path in below if path.is_symlink() or not path.is_dir()}
 
 
 def copy_tree(source: Path, target: Path) -> None:

@@ -127,6 +127,17 @@ def test_marks_are_kept(host: Host) -> None:
     assert (host.state("app"), host.sh("apt-mark showmanual app")) == ("ii 1.0-1", "app")
 
 
+def test_what_came_along_stays_marked_so_when_its_version_changes(host: Host) -> None:
+    """What apt is asked for by name it marks as manual, also where it was there."""
+    host.archive.publish(Deb("app"), Deb("user", fields={"Depends": "app"}))
+    host.settles({"package:user": {}})
+    for version, declared in (("1.2-1", {"manual": False}), ("1.3-1", {})):
+        host.archive.publish(Deb("app", version))
+        host.age()
+        host.settles({"package:user": {}, "package:app": {"version": version, **declared}})
+        assert (host.state("app"), host.sh("apt-mark showauto app")) == (f"ii {version}", "app")
+
+
 def test_recommended_packages_come_where_that_is_declared(host: Host) -> None:
     host.machine.write("/etc/apt/apt.conf.d/99recommends", 'APT::Install-Recommends "true";\n')
     host.archive.publish(Deb("plain", fields={"Recommends": "one"}), Deb("full", fields={"Recommends": "two"}))

@@ -10,7 +10,7 @@ from tests.harness.booted import Booted
 from tests.harness.machine import Machine
 from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
-from tests.proofs.archive import Archive
+from tests.proofs.archive import Archive, Deb
 from tests.proofs.on_host import FleetOnHost
 from tests.proofs.predicted import APP, Fidelity, assert_quiet, enrol, fleet_files, plan_and_apply
 
@@ -40,13 +40,12 @@ def prepared(machine: Machine, name: str) -> None:
 
 def judge(found: Fidelity, name: str) -> None:
     """The plan said everything, in the order in which it was done."""
-    print("\n".join(f"{e['id']} {e['operation']} {e['outcome']} {e['known_after']} {e['detail']}" for e in found.done))
     found.judge()
     order = [origin for origin, operation in found.operations if operation == "create"]
     assert [origin for origin in order if origin in ORDER[name]] == ORDER[name]
-    # Links and files are made once, and what is started once owes no restart.
+    # Everything is made once, and what is started once owes no restart.
     assert len(order) == len(set(order))
-    assert {operation for _, operation in found.operations} <= {"create", "mark"}
+    assert {entry["operation"] for entry in found.done if entry["outcome"] == "applied"} == {"create"}
 
 
 def known_after(found: Fidelity, origin: str) -> list[str]:
@@ -65,7 +64,7 @@ def test_a_booted_host_that_has_none_is_made_in_one_pass(
     judge(found, name)
     assert sh(machine, "systemctl is-active app; systemctl is-enabled app") == "active\nenabled"
     assert sh(machine, f"stat -c '%U %G %a' {CONF}") == "app app 640"
-    assert sh(machine, "systemctl show --value -p LimitNOFILE -p NRestarts -p Markers app") == "4096\n0"
+    assert sh(machine, "systemctl show --value -p LimitNOFILE -p NRestarts -p Markers app") == "0\n4096"
     assert sh(machine, "systemctl show --value -p NeedDaemonReload app") == "no"
     # It never ran without its configuration, and was started once.
     read = sh(machine, "journalctl -u app -o cat --no-pager")
@@ -86,6 +85,45 @@ def test_a_plan_says_what_each_step_waits_for(make_booted: Callable[..., Booted]
     assert known_after(found, "user:deploy") == ["group:ops"]
     assert not known_after(found, "package:app")
     assert not known_after(found, "group:ops")
+
+
+def test_a_wish_that_a_changed_unit_makes_possible_is_known_after_it(
+    make_booted: Callable[..., Booted], fleet: FleetOnHost
+) -> None:
+    """What the loaded unit cannot do says nothing of the unit that the same plan makes of it."""
+    text = "[Service]\nType=oneshot\nExecStart=/bin/true\n"
+    fleet.commit({"unit:app.service": {"content": text}})
+    machine = make_booted(binds=(fleet.bind,))
+    enrol(fleet, machine)
+    fleet.datum(machine, "apply")
+    more = "RemainAfterExit=yes\n[Install]\nWantedBy=multi-user.target\n"
+    fleet.commit({"unit:app.service": {"content": text + more}, "service:app": {"running": True, "enabled": True}})
+    found = plan_and_apply(fleet, machine)
+    found.judge()
+    assert known_after(found, "service:app") == ["unit:app.service"]
+    assert sh(machine, "systemctl is-active app; systemctl is-enabled app") == "active\nenabled"
+    assert_quiet(fleet, machine)
+
+
+def test_what_comes_with_a_home_or_a_package_is_nobodys_loss(
+    make_oneshot: Callable[..., Oneshot], fleet: FleetOnHost
+) -> None:
+    """The skeleton of a home and what a package's script writes were not there when the pass began."""
+    script = "#!/bin/sh -e\nmkdir -p /etc/app; echo of the script > /etc/app/app.conf\n"
+    fleet.commit(
+        {
+            "user:deploy": {"home": "/srv/deploy"},
+            "file:/srv/deploy/.profile": {"content": "umask 022\n", "requires": ["user:deploy"]},
+            "package:app": {},
+            "file:/etc/app/app.conf": {"content": "ours\n"},
+        }
+    )
+    machine = make_oneshot(binds=(fleet.bind,))
+    Archive(machine).publish(Deb("app", control={"postinst": script}))
+    enrol(fleet, machine)
+    plan_and_apply(fleet, machine).judge()
+    assert sh(machine, "cat /srv/deploy/.profile /etc/app/app.conf") == "umask 022\nours"
+    assert_quiet(fleet, machine)
 
 
 @pytest.mark.parametrize("name", ["packaged", "declared"])
@@ -120,8 +158,4 @@ def make_image(machine: Machine) -> None:
 
 
 def outside(machine: Machine) -> dict[str, Any]:
-    return {
-        path: about
-        for path, about in machine.changes().items()
-        if not path.startswith((IMAGE, "/tmp", "/srv"))
-    }
+    return {path: about for path, about in machine.changes().items() if not path.startswith((IMAGE, "/tmp", "/srv"))}

@@ -1,104 +1,235 @@
-"""A pass that is killed between mark, write and restart: the restart is owed, and the next pass does it, once."""
+"""No kill, crash or error between mark and end of refresh loses a restart or makes one too many (design 4.1)."""
 
-import random
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
-from attrs import frozen
 
-from tests.harness.booted import Booted
 from tests.harness.plugin import AgentBind
-from tests.harness.strace import WRITING, Call, Strace
-from tests.proofs.on_host import FleetOnHost, Resources
+from tests.proofs.owed_host import CONF, OwedHost, app, owed_host, unit_text
+from tests.proofs.owed_strikes import Scene, declare
 
-CONF: Final = "/etc/app.conf"
-KILLS: Final = 6
-FEWEST_POINTS: Final = 40
-# What is said to the manager, and what changes the disk.
-_TALK: Final = ("sendmsg", "sendto", "connect")
-_UNIT: Final = f"""\
-[Service]
-ExecStart=/bin/sh -c 'cat {CONF} >> /run/app.log; exec sleep infinity'
+# Of each phase: to the write, to the refresh, to its end.
+RESTARTS: Final = (9, 9, 7)
+RELOADS: Final = (2, 3, 4)
+FEWEST_POINTS: Final = 400
+_CRASH: Final = """
+old=$(systemctl show -p InvocationID --value app)
+systemctl kill --signal=KILL app
+for i in $(seq 600); do
+    [ "$(systemctl show -p NRestarts --value app)" = 1 ] && systemctl --quiet is-active app && exit 0
+    sleep 0.1
+done
+exit 1
 """
 
 
-def resources(text: str) -> Resources:
-    return {
-        f"file:{CONF}": {"content": f"{text}\n"},
-        "unit:app.service": {"content": _UNIT},
-        "service:app": {"running": True, "settle": 0.1, "restart_on": [f"file:{CONF}"]},
-    }
+@pytest.fixture(scope="module")
+def shared(host_image: Path, agent_bind: AgentBind, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwedHost]:
+    with owed_host(agent_bind, tmp_path_factory.mktemp("owed")) as host:
+        yield host
 
 
-@frozen
-class Host:
-    """A booted Debian whose service has read its configuration."""
-
-    machine: Booted
-    fleet: FleetOnHost
-
-    def declare(self, text: str) -> None:
-        self.fleet.commit(resources(text), fleet={"limits": {"changed": "none"}})
-
-    def sh(self, script: str) -> str:
-        return self.machine.run(["sh", "-c", script], check=False).stdout.strip()
-
-    @property
-    def read(self) -> list[str]:
-        """What the starts so far read, oldest first."""
-        return self.sh("cat /run/app.log").splitlines()
+@pytest.fixture(scope="module")
+def restarts(shared: OwedHost) -> Scene:
+    return Scene.prepare(shared.fresh(), declare("one"), declare("two"))
 
 
-@pytest.fixture
-def host(make_booted: Callable[..., Booted], agent_bind: AgentBind, tmp_path: Path) -> Host:
-    fleet = FleetOnHost(tmp_path, agent_bind)
-    found = Host(make_booted(binds=(fleet.bind,)), fleet)
-    found.declare("begin")
-    fleet.enrol(found.machine)
-    fleet.datum(found.machine, "apply")
-    assert found.read == ["begin"]
-    return found
+def state(host: OwedHost) -> str:
+    """Return in short how far a pass came: what is on the disk, what is owed, what the service did."""
+    conf = host.sh(f"cat {CONF}")
+    marks = " ".join(sorted(host.markers())) or "nothing"
+    return f"{conf} on the disk, {marks} owed, the service did {host.sh('cat /run/app.log') or 'nothing'}"
 
 
-def test_a_restart_is_owed_wherever_a_pass_is_killed(host: Host) -> None:
-    points = trace(host)
-    print(f"{len(points)} points between the beginning and the end of a pass that restarts")
-    assert len(points) >= FEWEST_POINTS
-    assert {call.name for call in points} & set(_TALK)
-    chosen = random.Random("datum").sample(points, KILLS)
-    wrong = [
-        f"{call.name} {call.nth} ({call.arguments[:120]}): {what}"
-        for number, call in enumerate(chosen)
-        for what in kill(host, call, f"text {number}")
-    ]
+def test_a_pass_that_is_killed_anywhere_loses_no_restart_and_makes_none_twice(restarts: Scene) -> None:
+    assert len(restarts.points.calls) >= FEWEST_POINTS
+    print(f"{len(restarts.points.calls)} points, of them {[len(phase) for phase in restarts.points.phases]} by phase")
+    seen: Counter[str] = Counter()
+    wrong, missed = [], 0
+    for number, call in enumerate(restarts.points.choose(RESTARTS)):
+        host = restarts.reset()
+        if not restarts.kill(call):
+            missed += 1
+            continue
+        after = state(host)
+        seen[after] += 1
+        done = host.apply(code=None)
+        found = (done.code, done.told["outcome"], host.log(), host.markers(), host.shown()["ActiveState"])
+        if found != (0, "converged", ["start two"], set(), "active") or host.sh(f"cat {CONF}") != "two":
+            wrong.append(f"killed at {call.name} {call.nth} ({call.arguments[:120]}): {after}; then {found}")
+        elif number % 5 == 0:
+            host.quiet()
+    print(f"right after the kills: {dict(seen)}")
     assert not wrong, "\n".join(wrong)
+    # Where the calls of a run differ by a few, one near the end may not come.
+    assert missed <= 2
+    assert seen["one on the disk, needs-restart owed, the service did nothing"] >= 3
+    assert seen["two on the disk, needs-restart owed, the service did nothing"] >= 3
+    assert seen["two on the disk, nothing owed, the service did start two"] >= 3
 
 
-def trace(host: Host) -> list[Call]:
-    """Return the calls of one clean pass with which it changes anything or talks to the manager."""
-    host.declare("traced")
-    strace = Strace(host.machine, host.fleet.env, timeout=120)
-    calls = strace.trace([*host.fleet.argv, "apply"], [*WRITING, *_TALK])
-    assert host.read == ["begin", "traced"]
-    return [call for call in calls if call.pid == calls[0].pid]
+def test_a_restart_that_is_owed_outlives_the_manager_s_reexec(restarts: Scene) -> None:
+    host = leave_marked(restarts)
+    host.sh("systemctl daemon-reexec")
+    assert host.markers() == {"needs-restart"}
+    host.apply()
+    assert host.log() == ["start two"]
+    host.quiet()
 
 
-def kill(host: Host, call: Call, text: str) -> Iterator[str]:
-    """Kill a pass at one call; say what does not hold right after, and after the next passes."""
-    before = host.read
-    host.declare(text)
-    strace = Strace(host.machine, host.fleet.env, timeout=120)
-    strace.inject([*host.fleet.argv, "apply"], call.name, when=call.nth, signal="KILL")
-    # A restart that the manager was told of goes on without the agent.
-    host.sh("systemctl is-active app --wait; systemctl list-jobs; sleep 0.3")
-    is_new, is_read = host.sh(f"cat {CONF}") == text, host.read[-1] == text
-    owes = "needs-restart" in host.sh("systemctl show -p Markers --value app")
-    if is_new and not is_read and not owes:
-        yield "the file is new, the service has not read it, and nothing is owed"
-    host.fleet.datum(host.machine, "apply")
-    if host.read != [*before, text]:
-        yield f"the starts after it read {host.read[len(before) :]}"
-    if "nothing to do" not in host.fleet.datum(host.machine, "apply"):
-        yield "a pass after that has something to do"
+def leave_marked(scene: Scene, *, written: bool = True) -> OwedHost:
+    """Kill a pass where it is about to refresh, or to write: the mark is there, and nothing of what follows."""
+    host = scene.reset()
+    points = scene.points
+    assert scene.kill(points.about_to_refresh if written else points.calls[points.write])
+    text = "two" if written else "one"
+    assert state(host) == f"{text} on the disk, needs-restart owed, the service did nothing"
+    return host
+
+
+def test_a_service_that_crashed_between_mark_and_write_is_marked_again(restarts: Scene) -> None:
+    """The manager started it with the old file, and cleared the mark."""
+    host = leave_marked(restarts, written=False)
+    host.machine.run(["sh", "-c", _CRASH])
+    assert state(host) == "one on the disk, nothing owed, the service did start one"
+    host.apply()
+    assert host.log() == ["start one", "start two"]
+    host.quiet()
+
+
+def test_a_service_that_crashes_between_mark_and_write_of_one_pass_is_marked_again_by_it(restarts: Scene) -> None:
+    host = restarts.reset()
+    points = restarts.points
+    is_marked_and_not_written = f'[ "$(cat {CONF})" = one ] && systemctl show -p Markers app | grep -q needs-restart'
+    code = restarts.stop_and_go(points.calls[points.write - 1], f"{is_marked_and_not_written}\n{_CRASH}")
+    assert (code, host.log(), host.markers()) == (0, ["start one", "start two"], set())
+    host.quiet()
+
+
+def test_a_service_that_crashed_after_the_write_has_read_it_and_owes_nothing(restarts: Scene) -> None:
+    host = leave_marked(restarts)
+    host.machine.run(["sh", "-c", _CRASH])
+    done = host.apply()
+    assert done.owed == []
+    assert host.log() == ["start two"]
+
+
+def test_a_service_that_somebody_stopped_while_it_owed_a_restart_is_started_once(restarts: Scene) -> None:
+    host = leave_marked(restarts)
+    host.sh("systemctl stop app")
+    host.apply()
+    assert host.log() == ["start two"]
+    host.quiet()
+
+
+@pytest.mark.parametrize("written", [True, False])
+def test_what_is_owed_is_done_though_the_fleet_went_back(restarts: Scene, written: bool) -> None:
+    """Owed is drift, whatever it was owed to."""
+    host = leave_marked(restarts, written=written)
+    host.declare(declare("one"))
+    planned, done = host.plan(), host.apply()
+    assert planned.owed == done.owed
+    assert (host.log(), host.markers()) == (["start one"], set())
+    host.quiet()
+    host.declare(declare("two"))
+
+
+def test_where_the_mark_cannot_be_set_the_file_is_not_changed(restarts: Scene) -> None:
+    """The manager cannot be reached from just before the mark on."""
+    host = restarts.reset()
+    sockets = "/run/systemd/private /run/dbus/system_bus_socket"
+    code = restarts.stop_and_go(restarts.points.staged, f"for i in {sockets}; do mv $i $i.away; done")
+    host.sh(f"for i in {sockets}; do mv $i.away $i; done")
+    assert code == 1
+    assert state(host) == "one on the disk, nothing owed, the service did nothing"
+    host.apply()
+    assert host.log() == ["start two"]
+    host.quiet()
+
+
+def test_where_the_file_cannot_be_changed_the_mark_is_taken_back(restarts: Scene) -> None:
+    host = restarts.reset()
+    done = restarts.fail(restarts.points.calls[restarts.points.write], "EPERM")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert state(host) == "one on the disk, nothing owed, the service did nothing"
+    host.apply()
+    assert host.log() == ["start two"]
+    host.quiet()
+
+
+def test_a_mark_that_an_earlier_pass_left_is_not_taken_back(restarts: Scene) -> None:
+    host = leave_marked(restarts, written=False)
+    host.sh(f"chattr +i {CONF}")
+    host.apply(code=1)
+    marks = host.markers()
+    host.sh(f"chattr -i {CONF}")
+    assert marks == {"needs-restart"}
+    assert host.log() == []
+    host.apply()
+    assert host.log() == ["start two"]
+    host.quiet()
+
+
+def test_a_listed_file_that_is_dropped_restarts_once_wherever_the_pass_is_killed(shared: OwedHost) -> None:
+    """Once it is gone nothing but the mark tells of it."""
+    dropped, folder = "file:/etc/app.d/x.conf", {"directory:/etc/app.d": {"mode": "0755"}}
+    first = {**declare("one", restart_on=[f"file:{CONF}", dropped]), **folder, dropped: {"content": "x\n"}}
+    scene = Scene.prepare(shared.fresh(), first, {**declare("one"), **folder}, ("unlinkat", "x.conf"))
+    for call, left in ((scene.points.calls[scene.points.write], "x.conf"), (scene.points.about_to_refresh, "")):
+        host = scene.reset()
+        assert scene.kill(call)
+        assert state(host) == "one on the disk, needs-restart owed, the service did nothing"
+        assert host.sh("ls /etc/app.d") == left
+        host.apply()
+        assert (host.sh("ls /etc/app.d"), host.log(), host.markers()) == ("", ["start one"], set())
+        host.quiet()
+
+
+@pytest.fixture(scope="module")
+def reloads(shared: OwedHost) -> Scene:
+    lists: dict[str, Any] = {"restart_on": [], "reload_on": [f"file:{CONF}"]}
+    return Scene.prepare(shared.fresh(), declare("one", **lists), declare("two", **lists))
+
+
+def test_a_reload_whose_pass_is_killed_is_done_or_becomes_a_restart(reloads: Scene) -> None:
+    """Before the manager is told, a reload is owed; once it began, only a restart is sure to read what is there."""
+    points, wrong, missed = reloads.points, [], 0
+    assert len(points.calls) >= FEWEST_POINTS
+    began = points.phases[2]
+    for call in points.choose(RELOADS):
+        host = reloads.reset()
+        if not reloads.kill(call):
+            missed += 1
+            continue
+        after = state(host)
+        done = host.apply(code=None)
+        did = host.log()
+        allowed = (["reload two"], ["reload two", "start two"]) if call in began else (["reload two"],)
+        if done.code or did not in allowed or host.markers():
+            wrong.append(f"killed at {call.name} {call.nth} ({call.arguments[:120]}): {after}; then {done.code} {did}")
+    assert not wrong, "\n".join(wrong)
+    assert missed <= 1
+
+
+def test_a_reload_that_failed_and_then_a_kill_leave_a_restart_owed(shared: OwedHost) -> None:
+    """The reload itself kills the pass, before that can say that it is owed again."""
+    kills = "[ ! -e /run/app.kills ] || { pkill -KILL python3; exit 1; }"
+    again = f'[ ! -e /run/app.broken ] && echo reload "$(cat {CONF})" >> /run/app.log'
+    unit = unit_text(reloads=False, more=f"ExecReload=/bin/sh -c '{kills}; {again}'\n")
+    lists = {"restart_on": None, "reload_on": [f"file:{CONF}"]}
+    host = shared.fresh()
+    host.begin(app(unit=unit, **lists))
+    # It fails, and stays owed as a reload.
+    host.sh("touch /run/app.broken")
+    host.apply(app("two", unit=unit, **lists), code=1)
+    assert host.markers() == {"needs-reload", "needs-restart"}
+    host.sh("touch /run/app.kills")
+    host.apply(code=None)
+    assert host.markers() == {"needs-restart"}
+    host.sh("rm /run/app.kills /run/app.broken")
+    host.apply()
+    assert (host.log(), host.markers()) == (["start two"], set())
+    host.quiet()

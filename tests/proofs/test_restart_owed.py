@@ -1,4 +1,4 @@
-"""A restart is owed, not sent (design 4.1): when a service is marked and refreshed, how often, in which order, when never.
+"""A restart is owed, not sent (design 4.1): when a service is marked and refreshed, how often, in which order, and not.
 
 Nothing here is struck; `test_restart_kills` does that.
 """
@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from tests.harness.plugin import AgentBind
-from tests.proofs.owed_batch import Batch, Outcome
+from tests.proofs.owed_batch import Batch, Outcome, merged, named
 from tests.proofs.owed_cases import BY_HAND, CHANGES, FOUND, UNITS
 from tests.proofs.owed_host import CONF, MORE, REFRESHES, OwedHost, app, owed_host, unit_text
 
@@ -168,7 +168,8 @@ def test_what_a_refresh_waits_for_goes_wrong_and_the_mark_stays_until_a_good_pas
     if how == "failed":
         stuck[f"file:{MORE}"] = {"content": "bad\n", **VALIDATE}
     elif how == "held":
-        stuck[f"file:{MORE}"] = {"content": "y\n", "protect": True}
+        host.sh(f"rm {MORE}; mkdir {MORE}; touch {MORE}/x")
+        good[f"file:{MORE}"]["allow"] = ["data_loss"]
     elif how == "skipped":
         stuck["file:/etc/app.bad"] = {"content": "bad\n", **VALIDATE}
         stuck[f"file:{MORE}"] = {"content": "y\n", "requires": ["file:/etc/app.bad"]}
@@ -223,43 +224,64 @@ def test_a_check_that_refuses_a_set_leaves_the_service_unmarked_and_as_it_was(ho
     assert ("service:app", "mark") not in done.applied
 
 
-@pytest.mark.parametrize("by", ["validate", "check"])
-@pytest.mark.parametrize("cause", ["start", "restart", "reload"])
-def test_a_listed_file_that_somebody_broke_keeps_the_service_from_what_else_it_owes(
-    host: OwedHost, by: str, cause: str
-) -> None:
-    """The broken file is a seed, which no pass repairs; its check runs all the same."""
+BROKEN: Final = {f"app-{by}-{cause}": (by, cause) for by in ("validate", "check") for cause in ("start", *REFRESHES)}
+
+
+@pytest.fixture(scope="module")
+def broken(shared: OwedHost) -> dict[str, tuple[list[str], ...]]:
+    """Break a listed file of each service, for a pass in which each has something else to do; then mend it."""
+    host = shared.fresh()
+    host.apply(merged({name: named(with_seed("one", *how), name) for name, how in BROKEN.items()}))
+    for name, (_, cause) in BROKEN.items():
+        host.sh(f"echo bad > /etc/{name}.seed; rm /run/{name}.log; [ {cause} != start ] || systemctl stop {name}")
+    host.declare(merged({name: named(with_seed("two", *how), name) for name, how in BROKEN.items()}))
+    done = host.apply(code=1)
+    found = {
+        name: (
+            host.log(name),
+            [host.shown(name)["ActiveState"], *sorted(host.markers(name))],
+            [
+                entry["refused_by"]
+                for entry in done.entries
+                if (entry["id"], entry["outcome"]) == (f"service:{name}", "failed")
+            ],
+            host.sh(f"echo good again > /etc/{name}.seed").splitlines(),
+        )
+        for name in BROKEN
+    }
+    host.apply()
+    mended = {name: ([*host.log(name)], [*host.markers(name)]) for name in BROKEN}
+    host.quiet()
+    return {name: (*found[name], *mended[name]) for name in BROKEN}
+
+
+def with_seed(text: str, by: str, cause: str) -> dict[str, dict[str, Any]]:
+    """Return a service that also lists a seed, which no pass repairs, and what judges that."""
     seed: dict[str, Any] = {"content": "good\n", "seed": True, **(VALIDATE if by == "validate" else {})}
     check = {"check:app": {"run": ["/bin/sh", "-c", "! grep -q bad /etc/app.seed"], "guards": ["file:/etc/app.seed"]}}
-    lists = {"restart_on": ["file:/etc/app.seed"], "reload_on": [f"file:{CONF}"]}
-    if cause != "reload":
-        lists = {"restart_on": [f"file:{CONF}", "file:/etc/app.seed"]}
+    lists = {"restart_on": [f"file:{CONF}", "file:/etc/app.seed"]}
+    if cause == "reload":
+        lists = {"restart_on": ["file:/etc/app.seed"], "reload_on": [f"file:{CONF}"]}
+    declared = app(text)
+    declared["service:app"].update(lists)
+    return {**declared, "file:/etc/app.seed": seed, **(check if by == "check" else {})}
 
-    def declared(text: str) -> dict[str, dict[str, Any]]:
-        return {**app(text, **lists), "file:/etc/app.seed": seed, **(check if by == "check" else {})}
 
-    host.begin(declared("one"))
-    host.sh(f"echo bad > /etc/app.seed; {'systemctl stop app' if cause == 'start' else 'true'}")
-    before = host.shown()
-    done = host.apply(declared("two"), code=1)
-    assert host.log() == [], done.said
-    after = host.shown()
-    assert (after["ActiveState"], after["InvocationID"]) == (before["ActiveState"], before["InvocationID"])
-    assert host.markers() == {"start": set(), "restart": {"needs-restart"}}.get(
-        cause, {"needs-restart", "needs-reload"}
-    )
-    refused = [entry for entry in done.entries if entry["id"] == "service:app" and entry["outcome"] == "failed"]
-    assert refused, done.said
-    assert refused[0]["refused_by"] == ("check:app" if by == "check" else "file:/etc/app.seed")
-    host.sh("echo good again > /etc/app.seed")
-    host.apply()
-    assert host.log() == ["reload two" if cause == "reload" else "start two"]
-    assert host.markers() == set()
-    host.quiet()
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_listed_file_that_somebody_broke_keeps_the_service_from_what_else_it_owes(
+    broken: dict[str, tuple[list[str], ...]], name: str
+) -> None:
+    by, cause = BROKEN[name]
+    did, stands, refused_by, _, did_then, owes_then = broken[name]
+    assert did == []
+    marks = {"start": ["inactive"], "restart": ["active", "needs-restart"]}
+    assert stands == marks.get(cause, ["active", "needs-reload", "needs-restart"])
+    assert refused_by == [f"check:{name}" if by == "check" else f"file:/etc/{name}.seed"]
+    assert (did_then, owes_then) == (["reload two" if cause == "reload" else "start two"], [])
 
 
 def test_a_failed_reload_stays_owed_as_a_reload(host: OwedHost) -> None:
-    declared = {"restart_on": [], "reload_on": [f"file:{CONF}"]}
+    declared: dict[str, Any] = {"restart_on": [], "reload_on": [f"file:{CONF}"]}
     host.begin(app(**declared))
     host.sh("touch /run/app.broken")
     before = host.shown()["InvocationID"]
@@ -277,7 +299,7 @@ def test_a_restart_that_is_owed_outlives_daemon_reexec_and_beats_a_later_reload(
     """It was left by a pass that failed; then a revision asks for a reload alone."""
 
     def declared(text: str, more: str, last: str, **about: Any) -> dict[str, dict[str, Any]]:
-        both = {"restart_on": LISTED, "reload_on": ["file:/etc/app.last"]}
+        both: dict[str, Any] = {"restart_on": LISTED, "reload_on": ["file:/etc/app.last"]}
         files = {"file:/etc/app.last": {"content": f"{last}\n"}, f"file:{MORE}": {"content": f"{more}\n", **about}}
         return {**app(text, **both), **files}
 

@@ -145,6 +145,24 @@ def test_a_reload_that_failed_stays_owed(host: Host) -> None:
     host.again()
 
 
+def test_what_is_still_being_started_and_has_read_the_old_file_is_restarted(host: Host) -> None:
+    """It is neither inactive, so that it would read the new one, nor active yet."""
+    ready = "while [ ! -e /run/go ]; do sleep 0.1; done; systemd-notify --ready; exec sleep infinity"
+    start = f"ExecStart=/bin/sh -c 'echo \"start $(cat {CONF})\" >> /run/app.log; {ready}'"
+    unit = {"unit:app.service": {"content": f"[Service]\nType=notify\nNotifyAccess=all\n{start}\n{INSTALL}"}}
+    host.sh("touch /run/go")
+    host.apply({**app(), **unit})
+    host.sh("rm /run/go; systemctl stop app; : > /run/app.log; systemctl start --no-block app")
+    host.sh("while ! grep -q one /run/app.log; do sleep 0.1; done; : > /run/app.log")
+    host.fleet.commit({**app("two"), **unit}, fleet={"limits": {"changed": "none"}})
+    with host.machine.popen([*host.fleet.argv, "apply"], env=host.fleet.env) as running:
+        host.sh(f"while [ $(cat {CONF}) != two ]; do sleep 0.1; done; sleep 0.5; touch /run/go")
+        running.communicate(timeout=120)
+    assert running.returncode == 0
+    assert host.log() == ["start two"]
+    host.again()
+
+
 def test_what_requires_the_service_comes_after_its_restart(host: Host) -> None:
     seen = {
         "run": ["sh", "-c", "tail -n 1 /run/app.log > /run/seen"],

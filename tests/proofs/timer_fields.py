@@ -12,10 +12,10 @@ _JOB: Final[dict[str, Any]] = {"on_calendar": ["*-*-* 04:30"], "argv": ["/bin/tr
 def _timer(line: str, **about: Any) -> Proof:
     """Return the proof of a field that is one setting of the timer, which systemd has read."""
     name, _, value = line.partition("=")
-    file, loaded = f"{_PLACE}/@NAME@.timer", "systemctl show -p NeedDaemonReload,ActiveState --value @NAME@.timer"
+    file, loaded = f"{_PLACE}/@NAME@.timer", "systemctl show -p ActiveState,NeedDaemonReload --value @NAME@.timer"
     show = f"sed -n 's/^{name}=//p' {file}; {loaded}"
     spoil = f"sed -i '/^{name}=/d' {file}; systemctl daemon-reload"
-    return Proof({"timer:@NAME@": {**_JOB, **about}}, show, f"{value} no active", spoil)
+    return Proof({"timer:@NAME@": {**_JOB, **about}}, show, f"{value} active no", spoil)
 
 
 def _service(script: str, shown: str, **about: Any) -> Proof:

@@ -54,6 +54,8 @@ class AccountCase:
         texts = {name: about.get(name, "") for name in ("passwd", "group", "shadow")}
         bases = {"passwd": PASSWD, "group": GROUP, "shadow": SHADOW}
         add_shadow_tools(host, **{name: bases[name] + _bytes(text) for name, text in texts.items()})
+        if "gshadow" in about:
+            host.add_file("/etc/gshadow", about["gshadow"].encode())
         for name in about.get("without", ()):
             del host.world.files[f"/etc/{name}"]
         for name in about.get("emptied", ()):

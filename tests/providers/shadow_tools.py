@@ -18,6 +18,7 @@ TODAY: Final = "20000"
 # Options of the tools that take a value.
 _VALUES: Final = frozenset(
     {"--uid", "--gid", "--groups", "--comment", "--home", "--shell", "--expiredate", "--members"}
+    | {"--password"}
     | {"--mindays", "--maxdays", "--warndays", "--inactive"}
 )
 _FIRST: Final = 1000
@@ -112,7 +113,7 @@ def _useradd(files: Files, options: dict[str, str], name: str) -> str:
     home = options.get("--home", f"/home/{name}")
     files.passwd[name] = [name, "x", uid, gid, options.get("--comment", ""), home, options.get("--shell", "/bin/sh")]
     expires = _day(options.get("--expiredate", ""))
-    files.shadow[name] = [name, "!", TODAY, "0", "99999", "7", "", expires, ""]
+    files.shadow[name] = [name, options.get("--password", "!"), TODAY, "0", "99999", "7", "", expires, ""]
     files.join(name, filter(None, options.get("--groups", "").split(",")), only=False)
     if "--create-home" in options:
         files.world.add(home, FakeFile(FileKind.DIRECTORY, "0755", int(uid), int(gid)))
@@ -151,6 +152,8 @@ def _groupadd(files: Files, options: dict[str, str], name: str) -> str:
 
 
 def _groupmod(files: Files, options: dict[str, str], name: str) -> str:
+    if "--gid" not in options:
+        return ""
     before, files.group[name][2] = files.group[name][2], options["--gid"]
     for parts in files.passwd.values():
         parts[3] = options["--gid"] if parts[3] == before else parts[3]

@@ -57,13 +57,13 @@ def why(
 ) -> int:
     """Show every layer's say on a resource or field.
 
-    The winner stands first, each with its place.
+    The winner stands first, each with its place; of a resource also what it comes after, and why.
     """
     from datum.cli.views import manifests
 
-    ports = make_ports()
-    manifest = authoring.render(authoring.open_fleet(fleet, rev), host, ports)
-    manifests.show_why(authoring.why(manifest, question, ports.providers), is_json=json)
+    tree, ports = authoring.open_fleet(fleet, rev), make_ports()
+    manifest = authoring.render(tree, host, ports)
+    manifests.show_why(authoring.why(manifest, question, tree, ports), is_json=json)
     return 0
 
 

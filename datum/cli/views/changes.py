@@ -10,6 +10,7 @@ SHOWN: Final = 10
 
 _PART: Final = "./"
 _BLOB: Final = "blob:"
+_PACKAGE: Final = "package:"
 _KINDS: Final = {"regular": "file", "symlink": "link"}
 # What a line of a path is when something of another kind stands there.
 _GIVING_WAY: Final = frozenset(
@@ -30,7 +31,7 @@ def write_changes(paper: Paper, resource: Mapping[str, Any]) -> None:
     if parts:
         _write_parts(paper, parts)
     if takes := _beside(resource, parts):
-        paper.line(_MARGIN, ("removes as well", "bold red"), f" {plural(len(takes), 'path')}")
+        paper.line(_MARGIN, ("removes as well", "bold red"), f" {_taken(takes)}")
         for path in takes[:SHOWN]:
             paper.line(_MARGIN, "  ", ("- ", "red"), path)
         _write_rest(paper, len(takes))
@@ -41,6 +42,12 @@ def _beside(resource: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> 
     name = resource["id"].partition(":")[2]
     shown = {f"{name}/{_relative(part['field'])}" for part in parts if _kind(part) == "removed"}
     return [path for path in map(_spelled, resource.get("takes", ())) if path not in shown]
+
+
+def _taken(takes: Sequence[str]) -> str:
+    packages = sum(taken.startswith(_PACKAGE) for taken in takes)
+    counts = ((len(takes) - packages, "path"), (packages, "package"))
+    return " and ".join(plural(count, noun) for count, noun in counts if count)
 
 
 def _relative(name: str) -> str:
@@ -150,9 +157,9 @@ def lost(resource: Mapping[str, Any]) -> str:
     words.extend(f"the {_kind_words(kind)} {path}" for path, kind in inner[:SHOWN])
     if len(inner) > SHOWN:
         words.append(f"{len(inner) - SHOWN} more in the way")
-    if takes := len(resource.get("takes", ())):
+    if takes := resource.get("takes", ()):
         where = " below it" if kinds else " beside" if inner else ""
-        words.append(f"{plural(takes, 'path')}{where}")
+        words.append(f"{_taken(takes)}{where}")
     return " and ".join(words)
 
 
@@ -178,6 +185,8 @@ def short(value: object) -> str:
         return "(none)"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        value = ", ".join(map(str, value)) or "(nothing)"
     text = str(value)
     if text.startswith(_BLOB):
         text = text[:17]

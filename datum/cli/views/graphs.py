@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Iterable
 
 from datum.cli.views.paper import Paper, print_json
 from datum.model.graph import Dependency, ResourceGraph
@@ -16,8 +17,8 @@ def show(graph: ResourceGraph, *, is_dot: bool, is_json: bool) -> None:
             {
                 "schema_version": 1,
                 "order": [str(origin) for origin in graph.order],
-                "dependencies": [_edge(edge) for edge in graph.dependencies],
-                "dropped": [_edge(edge) for edge in graph.dropped],
+                "dependencies": [edge_to_json(edge) for edge in graph.dependencies],
+                "dropped": [edge_to_json(edge) for edge in graph.dropped],
             }
         )
         return
@@ -26,7 +27,8 @@ def show(graph: ResourceGraph, *, is_dot: bool, is_json: bool) -> None:
     paper.print_to(sys.stdout)
 
 
-def _edge(edge: Dependency) -> dict[str, JsonValue]:
+def edge_to_json(edge: Dependency) -> dict[str, JsonValue]:
+    """Return one edge: which resource comes after which, and why."""
     return {
         "source": str(edge.source),
         "target": str(edge.target),
@@ -40,15 +42,23 @@ def _edge(edge: Dependency) -> dict[str, JsonValue]:
 def _write_text(paper: Paper, graph: ResourceGraph) -> None:
     for origin in graph.order:
         paper.line((str(origin), "bold"))
-        for edge in graph.dependencies:
-            if edge.source == origin:
-                place = f"  {edge.location}" if edge.location else ""
-                paper.line(f"  {edge.kind} {edge.target}  ", (f"{edge.reason}{place}", "dim"))
+        write_edges(paper, [edge for edge in graph.dependencies if edge.source == origin])
         for target in graph.nodes[origin].resource.dropped:
             paper.line("  ", (f"reference to {target} dropped: nothing that declares it is on here", "yellow"))
-        for edge in graph.dropped:
-            if edge.source == origin:
-                paper.line("  ", (f"{edge.kind} {edge.target} gave way ({edge.reason})", "yellow"))
+        write_dropped(paper, [edge for edge in graph.dropped if edge.source == origin])
+
+
+def write_edges(paper: Paper, edges: Iterable[Dependency]) -> None:
+    """Write what one resource comes after, a line for each."""
+    for edge in edges:
+        place = f"  {edge.location}" if edge.location else ""
+        paper.line(f"  {edge.kind} {edge.target}  ", (f"{edge.reason}{place}", "dim"))
+
+
+def write_dropped(paper: Paper, edges: Iterable[Dependency]) -> None:
+    """Write which edges of one resource gave way, a line for each."""
+    for edge in edges:
+        paper.line("  ", (f"{edge.kind} {edge.target} gave way ({edge.reason})", "yellow"))
 
 
 def _write_dot(paper: Paper, graph: ResourceGraph) -> None:

@@ -4,10 +4,11 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from datum.agent.authoring import Why
+from datum.agent.authoring import Edges, Why
+from datum.cli.views.graphs import edge_to_json, write_dropped, write_edges
 from datum.cli.views.paper import Paper, print_json
 from datum.model.attributes import plain_attribute
-from datum.model.json import thaw
+from datum.model.json import JsonValue, thaw
 from datum.model.manifest import EffectiveManifest, Resource
 from datum.model.provenance import FieldOrigin, Say
 from datum.report.as_json import location_to_json
@@ -84,6 +85,7 @@ def show_why(answer: Why, *, is_json: bool) -> None:
                 "schema_version": 1,
                 "resource": str(answer.resource.id),
                 "fields": {name: _origin(origin) for name, origin in answer.origins.items()},
+                **_edges(answer.edges),
             }
         )
         return
@@ -94,7 +96,20 @@ def show_why(answer: Why, *, is_json: bool) -> None:
         _write_say(paper, origin.winner, "wins")
         for say in origin.others:
             _write_say(paper, say, "")
+    if answer.edges is not None and (answer.edges.dependencies or answer.edges.dropped):
+        paper.line(("comes after", "bold"))
+        write_edges(paper, answer.edges.dependencies)
+        write_dropped(paper, answer.edges.dropped)
     paper.print_to(sys.stdout)
+
+
+def _edges(edges: Edges | None) -> dict[str, JsonValue]:
+    if edges is None:
+        return {}
+    return {
+        "dependencies": [edge_to_json(edge) for edge in edges.dependencies],
+        "dropped": [edge_to_json(edge) for edge in edges.dropped],
+    }
 
 
 def _write_say(paper: Paper, say: Say, word: str) -> None:

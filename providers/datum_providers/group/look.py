@@ -8,7 +8,7 @@ from attrs import frozen
 from datum.model.observation import Absent, FieldValue, Observation, Present
 from datum.provider.host import HostError, HostReader
 from datum_providers.group.desired import DesiredGroup
-from datum_providers.shared.account_files import AccountFiles, GroupLine, as_json
+from datum_providers.shared.account_files import AccountFiles, GroupLine, as_json, read_gshadow
 
 # The groups of Debian's base-passwd and Fedora's setup: numbers that a distribution gives out once and for all.
 _FIXED_GIDS: Final = range(100)
@@ -21,7 +21,7 @@ def observe_groups(reader: HostReader, desired: Mapping[str, DesiredGroup]) -> M
     if not desired:
         return {}
     try:
-        look = Look(reader, AccountFiles.read(reader))
+        look = Look(reader, AccountFiles.read(reader), read_gshadow(reader))
     except HostError as error:
         return dict.fromkeys(desired, error.unobservable())
     return {name: look.at(desired[name]) for name in sorted(desired)}
@@ -33,6 +33,8 @@ class Look:
 
     reader: HostReader
     files: AccountFiles
+    # Whom each group lists there; None: there is no such file.
+    gshadow: Mapping[str, frozenset[str]] | None
 
     def at(self, wanted: DesiredGroup) -> Observation:
         """Look at one group."""
@@ -61,7 +63,16 @@ class Look:
         if wanted.is_bare or wanted.members is not None:
             fields["members"] = self._members(wanted, line)
         fields.update(self._around(wanted, line))
+        if self._is_unfinished(wanted, line):
+            fields["unfinished"] = True
         return Present(fields, obstacles=self._obstacles(wanted, line) if wanted.is_bare else ())
+
+    def _is_unfinished(self, wanted: DesiredGroup, line: GroupLine) -> bool:
+        """Whether a change was interrupted: the tools write group first, then gshadow."""
+        if self.gshadow is None:
+            return False
+        listed = self.gshadow.get(line.name)
+        return listed is None or (wanted.members is not None and listed != set(line.members))
 
     def _members(self, wanted: DesiredGroup, line: GroupLine) -> tuple[str, ...]:
         """Return who is listed; who has it as the primary group and is wanted in it need not be."""

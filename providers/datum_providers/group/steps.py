@@ -15,7 +15,7 @@ from datum_providers.shared.kinds import comparable
 
 
 def plan_group(desired: DesiredGroup, observed: Present | Absent) -> Step | None:
-    """Return the step; changes stand in the order name, gid, members, system."""
+    """Return the step; changes stand in the order name, unfinished, gid, members, system."""
     if isinstance(observed, Absent):
         wanted = (("name", desired.name), *_plain(desired), ("system", desired.is_system or None))
         changes = tuple(Change(name, None, value) for name, value in wanted if value is not None)
@@ -34,6 +34,8 @@ def _plain(desired: DesiredGroup) -> tuple[tuple[str, JsonValue], ...]:
 
 
 def _differences(desired: DesiredGroup, observed: Present) -> Iterable[Change]:
+    if observed.fields.get("unfinished") is True:
+        yield Change("unfinished", before=True, after=False)
     for name, value in _plain(desired):
         before = comparable(observed, name) if value is not None else None
         if before is not None and before != value:
@@ -95,5 +97,8 @@ def apply_group(writer: HostWriter, desired: DesiredGroup, step: Step) -> None:
         run_tool(writer, "groupmod", "--gid", str(desired.gid), desired.name)
         before = changes["gid"].before
         writer.remark(f"Files of the gid {before} keep that number; `find / -xdev -gid {before}` names them.")
-    if "members" in changes and desired.members is not None:
+    if "unfinished" in changes:
+        # What it has no line for in gshadow gets one, with the members of the group.
+        run_tool(writer, "groupmod", "--password", "!", desired.name)
+    if changes.keys() & {"members", "unfinished"} and desired.members is not None:
         run_tool(writer, "gpasswd", "--members", ",".join(desired.members), desired.name)

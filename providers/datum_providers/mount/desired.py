@@ -87,6 +87,8 @@ def _check(desired: DesiredMount) -> None:
     for name, value in (("source", desired.source), ("fstype", desired.fstype)):
         if value is None:
             raise DesiredError(name, f"a mount needs a {name}.", hint=_EXAMPLES[name])
+    if desired.fstype == "none" and not desired.is_bind:
+        raise DesiredError("options", "only a bind mount has no type.", hint="options: [bind], or the fstype")
     if not desired.persistent and (desired.dump is not None or desired.passno is not None):
         name = "dump" if desired.dump is not None else "pass"
         raise DesiredError(name, f"{name} stands in fstab, and the mount is declared not to.", hint=f"drop {name}")

@@ -112,7 +112,7 @@ class Devices:
         name = device.removeprefix("/dev/")
         if not name.startswith("loop") or name == device:
             return None
-        path = f"/sys/block/{name}/loop/backing_file"
+        path = f"/sys/devices/virtual/block/{name}/loop/backing_file"
         if isinstance(self._reader.examine(path), Missing):
             return None
         return self._reader.read_file(path, limit=_LIMIT).decode("utf-8", "surrogateescape").rstrip("\n")

@@ -70,7 +70,7 @@ class MountProvider:
 
     def edges(self, desired: DesiredMount, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
         """Return what the mount point lies in, what is mounted there, and softly the package that knows the type."""
-        found = (*_above(desired.point, index), *_source(desired, index))
+        found = (*_beneath(desired.point, index), *_above(desired.point, index), *_source(desired, index))
         package = index.holder(Target("package", _HELPERS.get(desired.fstype or "", "")))
         helper = () if package is None else (ImplicitEdge(package, "knows the type", DependencyKind.AFTER, soft=True),)
         return tuple(dict.fromkeys((*found, *helper)))
@@ -115,6 +115,13 @@ class MountProvider:
         if not isinstance(source, str) or not isinstance(fstype, str):
             raise DesiredError("", f"nothing says where what is mounted on {name} comes from: it is not in {FSTAB}.")
         return {"source": source, "fstype": fstype, "persistent": False}
+
+
+def _beneath(path: str, index: TargetIndex) -> Iterator[ImplicitEdge]:
+    """Yield the directory that is mounted on, where both are to be gone: turned round, it goes after the mount."""
+    folder = index.holder(Target("path", path)) if index.is_absent(path) else None
+    if folder is not None and folder.type != _MOUNT:
+        yield ImplicitEdge(folder, "mount point")
 
 
 def _above(path: str, index: TargetIndex) -> Iterator[ImplicitEdge]:

@@ -130,10 +130,12 @@ class _Transaction:
         self._configure()
         lifted = self._named(lambda each: is_held_on(each.desired, each.step))
         self.tools.mark("unhold", [*lifted, *self._named(lambda each: each.changes_to("hold", value=False))])
+        automatic = self._automatic()
         try:
             self._transact()
         finally:
             self.tools.mark("hold", lifted)
+            self.tools.mark("auto", [name for name in automatic if name not in self.problems])
         if lifted:
             self.writer.remark(f"The hold was lifted for the change, and set again: {', '.join(lifted)}.")
         self._mark()
@@ -144,6 +146,15 @@ class _Transaction:
 
     def _named(self, is_one: Callable[[Staged], bool]) -> list[str]:
         return [each.name for each in self.work if is_one(each)]
+
+    def _automatic(self) -> list[str]:
+        """Return what is marked as automatic and shall stay so: apt marks what it is asked for by name as manual."""
+        there = [each for each in self.work if is_unpacking(each.step) and each.step.operation is Operation.UPDATE]
+        if not there:
+            return []
+        database = read_database(self.writer)
+        found = ((each, database.find_spelt(each.name)) for each in there if each.desired.manual is not True)
+        return [each.name for each, package in found if package is not None and not database.is_manual(package)]
 
     def _configure(self) -> None:
         """Let dpkg finish; what it cannot finish may be what a newer version, or a removal, is to repair."""
@@ -221,7 +232,8 @@ class _Transaction:
                 f"apt finds no way to {verb} {' '.join(words)}: {found.complaint}",
                 code="package-impossible",
                 summary="Packages cannot be had together.",
-                failure=FailureCause.IMPOSSIBLE,
+                # What is missing may stand in the lists that could not be fetched.
+                failure=FailureCause.NETWORK if self.complaint else FailureCause.IMPOSSIBLE,
                 hint="declare versions that fit together, or what stands in the way absent",
             )
         told = {name.removeprefix(_PREFIX) for each in self.work for name in each.step.takes}

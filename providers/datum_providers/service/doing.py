@@ -63,7 +63,7 @@ def apply_service(writer: HostWriter, desired: DesiredService, step: Step) -> No
 
 def _set(unit: "_Unit", running: Change | None, enabled: Change | None) -> None:
     """Stop before a unit is disabled, start it after it was enabled."""
-    if running is not None and running.before is True:
+    if running is not None and running.after is not True and running.before is not False:
         unit.stop()
     if enabled is not None and (enabled.after is not None or enabled.before in {True, MASKED}):
         unit.set_enabled(enabled)

@@ -18,6 +18,12 @@ NO_MARKS: Final = NotApplicable("no-marks")
 NO_FILE: Final = "none"
 """Value of `enabled` of a unit that has no file."""
 
+STARTING: Final = "starting"
+"""Value of `running` of a unit whose processes run already and are not up yet: they may have read what is older."""
+
+RETRYING: Final = "starting-again"
+"""Value of `running` of a unit that failed, and that the manager is about to start again by itself."""
+
 _NOT_FOUND: Final = "not-found"
 _UP: Final = frozenset({"active", "reloading", "refreshing"})
 _STATES: Final[Mapping[str, FieldValue]] = {"enabled": True, "disabled": False, "": NO_FILE}
@@ -26,6 +32,13 @@ _STATES: Final[Mapping[str, FieldValue]] = {"enabled": True, "disabled": False, 
 def is_up(facts: UnitFacts) -> bool:
     """Whether a unit runs; one that is being started, or started again after it failed, does not."""
     return facts.active in _UP
+
+
+def running_state(facts: UnitFacts) -> FieldValue:
+    """Return whether a unit runs, or what it is on the way to that; what ends with its work is never up."""
+    if facts.active != "activating" or (facts.kind == "oneshot" and not facts.remains):
+        return is_up(facts)
+    return RETRYING if facts.sub.startswith("auto-restart") else STARTING
 
 
 def observe_services(reader: HostReader, desired: Mapping[str, DesiredService]) -> Mapping[str, Observation]:
@@ -48,9 +61,9 @@ def _loaded(manager: ManagerReader, desired: Mapping[str, DesiredService]) -> Ma
 
 
 def _of_manager(wanted: DesiredService, facts: UnitFacts) -> Observation:
-    running, enabled = is_up(facts), _STATES.get(facts.file_state, facts.file_state)
+    running, enabled = running_state(facts), _STATES.get(facts.file_state, facts.file_state)
     fields: dict[str, FieldValue] = {"running": running, "enabled": enabled, OWES: owed(facts)}
-    if facts.load == _NOT_FOUND and not running:
+    if facts.load == _NOT_FOUND and running is False:
         return Absent({"unit_known": False, "running": False})
     fields.update(_oddities(wanted, facts))
     return _answer(wanted, fields, facts.name, _detail(facts))
@@ -74,9 +87,12 @@ def _of_disk(files: UnitFiles, wanted: DesiredService) -> Observation:
 
 
 def _answer(wanted: DesiredService, fields: Mapping[str, FieldValue], name: str, detail: JsonObject) -> Observation:
-    """Return that a service is there while its unit runs, or is enabled; a mask is there for who declares something."""
+    """Return that a service is there while its unit runs or is being started, or is enabled.
+
+    A mask is there for who declares something.
+    """
     running, enabled = fields["running"], fields["enabled"]
-    is_there = running is True or enabled is True or (enabled == MASKED and not wanted.is_bare)
+    is_there = running in (True, STARTING, RETRYING) or enabled is True or (enabled == MASKED and not wanted.is_bare)
     return Present(fields, detail, name) if is_there else Absent(fields)
 
 
@@ -104,7 +120,7 @@ def owed(facts: UnitFacts) -> FieldValue:
     """Return what a unit owes, from its marks (design 4.1): both stand for a reload, the first alone for a restart."""
     if facts.marks is None:
         return NO_MARKS
-    if not is_up(facts):
+    if running_state(facts) not in (True, STARTING):
         return None
     if NEEDS_RELOAD in facts.marks:
         return Operation.REFRESH_RELOAD.value

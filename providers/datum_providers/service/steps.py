@@ -11,7 +11,7 @@ from datum.model.manifest import Hazard
 from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present, Unobservable
 from datum.model.plan import OWES, Change, Need, Operation, Step
 from datum_providers.service.desired import MASKED, DesiredService
-from datum_providers.service.look import NO_FILE, NO_MARKS
+from datum_providers.service.look import NO_FILE, NO_MARKS, RETRYING, STARTING
 
 # States that are not "started at boot, for good"; what is enabled for this boot only is not enabled at the next.
 _OFF: Final = frozenset({
@@ -60,13 +60,17 @@ def plan_service(desired: DesiredService, observed: Present | Absent) -> Step | 
 
 
 def refresh_service(desired: DesiredService, observed: Present | Absent) -> Step | None:
-    """Return the reload or restart that is owed; None where nothing is, or where it does not run."""
-    if desired.shall_not_run or desired.is_of_agent or observed.fields.get("running") is not True:
+    """Return the reload or restart that is owed; None where nothing is, or where it does not run.
+
+    One that is being started owes as well: what it read may be older. It can only be restarted.
+    """
+    running = observed.fields.get("running")
+    if desired.shall_not_run or desired.is_of_agent or running not in (True, STARTING):
         return None
     due = observed.fields.get(OWES)
     if due not in {Operation.REFRESH_RELOAD.value, Operation.REFRESH_RESTART.value}:
         return None
-    can_reload = due == Operation.REFRESH_RELOAD.value and observed.fields.get("can_reload") is True
+    can_reload = running is True and due == Operation.REFRESH_RELOAD.value and observed.fields.get("can_reload") is True
     operation = Operation.REFRESH_RELOAD if can_reload else Operation.REFRESH_RESTART
     return Step(operation, (Change(OWES, _plain(due), None),))
 
@@ -85,7 +89,7 @@ def predict_service(desired: DesiredService, observed: Observation) -> Present |
 def hazards_of_service(desired: DesiredService, step: Step) -> frozenset[Hazard]:
     """Return `outage` where it is stopped, `access_loss` where a way in, or the agent, stops or will not come back."""
     changes = {change.name: change for change in step.changes}
-    stops = "running" in changes and changes["running"].before is True
+    stops = "running" in changes and changes["running"].before is not False and changes["running"].after is not True
     is_off = "enabled" in changes and changes["enabled"].before is True
     found = {Hazard.OUTAGE} if stops else set()
     if desired.unit.guards_access and (stops or is_off or step.operation is Operation.REFRESH_RESTART):
@@ -127,16 +131,16 @@ def _why_not(desired: DesiredService, before: JsonValue, fields: Mapping[str, Fi
 def _run(desired: DesiredService, observed: Present | Absent) -> Iterator[_Wish]:
     wanted, fields = desired.running, observed.fields
     before = fields.get("running")
-    if wanted is None or before is wanted or not isinstance(before, bool):
+    if wanted is None or before is wanted or not (isinstance(before, bool) or before in (STARTING, RETRYING)):
         return
     if wanted is False:
-        yield _Wish(Change("running", before=True, after=False))
+        yield _Wish(Change("running", _plain(before), after=False))
     elif fields.get("unit_known") is False:
-        yield _Wish(Change("running", before=False, after=True), _unit_need(desired))
+        yield _Wish(Change("running", _plain(before), after=True), _unit_need(desired))
     else:
         why = _why_not_up(desired, fields)
         need = _nothing(desired, "running", why) if why else None
-        yield _Wish(Change("running", before=False, after=True), need)
+        yield _Wish(Change("running", _plain(before), after=True), need)
 
 
 def _why_not_up(desired: DesiredService, fields: Mapping[str, FieldValue]) -> str:

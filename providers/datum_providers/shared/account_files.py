@@ -15,13 +15,17 @@ from datum.provider.host import FileFacts, HostError, HostReader
 PASSWD: Final = "/etc/passwd"  # noqa: S105 - a path
 GROUP: Final = "/etc/group"
 SHADOW: Final = "/etc/shadow"
+GSHADOW: Final = "/etc/gshadow"
 
-_IN_SHADOW: Final = "x"
+IN_SHADOW: Final = "x"
+"""The password of a line of passwd whose real one stands in shadow."""
+
 # Bytes of one file.
 _LIMIT: Final = 64 << 20
 _PASSWD_FIELDS: Final = 7
 _GROUP_FIELDS: Final = 4
 _SHADOW_FIELDS: Final = 9
+_GSHADOW_FIELDS: Final = 4
 
 
 @frozen
@@ -192,7 +196,7 @@ class AccountFiles:
         secret = None if self.shadow is None else self.shadow.get(line.name)
         if secret is not None:
             return secret.password
-        return "*" if line.password == _IN_SHADOW else line.password
+        return "*" if line.password == IN_SHADOW else line.password
 
     def user_of(self, uid: int) -> str | None:
         """Return the name of the first account of a uid."""
@@ -209,6 +213,19 @@ class AccountFiles:
     def users_of_group(self, gid: int) -> tuple[str, ...]:
         """Return the users whose primary group it is, sorted."""
         return tuple(sorted(line.name for line in self.users.values() if line.gid == gid))
+
+
+def read_gshadow(reader: HostReader) -> Mapping[str, frozenset[str]] | None:
+    """Return whom each group of gshadow(5) lists; None where there is no such file, or this process may not read it."""
+    try:
+        if not isinstance(reader.examine(GSHADOW), FileFacts):
+            return None
+        text = reader.read_file(GSHADOW, limit=_LIMIT).decode("utf-8", "surrogateescape")
+    except HostError:
+        return None
+    lines = (line.split(":") for line in text.split("\n") if line.count(":") == _GSHADOW_FIELDS - 1)
+    found = {name: frozenset(filter(None, members.split(","))) for name, _, _, members in lines}
+    return found or None
 
 
 def _text(reader: HostReader, path: str) -> bytes | None:

@@ -26,7 +26,8 @@ class BootFiles:
     """One look at the files; each is read once, and only where it is asked for."""
 
     reader: HostReader
-    _names: dict[str, str] = field(factory=dict, init=False)
+    # At most one element: the files by name.
+    _listed: list[dict[str, str]] = field(factory=list, init=False)
     _read: dict[str, tuple[str, tuple[Setting, ...]]] = field(factory=dict, init=False)
 
     def shadow_of(self, wanted: DesiredSysctl) -> str | None:
@@ -45,22 +46,25 @@ class BootFiles:
         return f"{found[0]}:{found[1].line}"
 
     def _after(self, name: str) -> Iterator[str]:
-        """Yield the files that are read after one of `FOLDER`, in their order; those of other keys are left out."""
+        """Yield the files that are read after one of `FOLDER`, in their order."""
         names = self._all()
-        yield from (names[one] for one in sorted(names) if one > name and not one.startswith(PREFIX))
-        if LAST not in {self._settings(path)[0] for path in names.values() if not _is_own(path)}:
+        yield from (path for one, path in names.items() if one > name)
+        if LAST not in {self._settings(path)[0] for path in names.values()}:
             yield LAST
 
     def _all(self) -> dict[str, str]:
-        if not self._names:
+        """Return the files by name, in the order in which they are read; those of keys set nothing else."""
+        if not self._listed:
+            found: dict[str, str] = {}
             for folder in FOLDERS:
                 facts = self.reader.examine(folder)
                 if isinstance(facts, Missing) or facts.kind is not FileKind.DIRECTORY:
                     continue
                 for name in self.reader.list_directory(folder):
-                    if name.endswith(_SUFFIX):
-                        self._names.setdefault(name, f"{folder}/{name}")
-        return self._names
+                    if name.endswith(_SUFFIX) and not name.startswith(PREFIX):
+                        found.setdefault(name, f"{folder}/{name}")
+            self._listed.append(dict(sorted(found.items())))
+        return self._listed[0]
 
     def _settings(self, path: str) -> tuple[str, tuple[Setting, ...]]:
         """Return the path that is read, the end of a link, and what it sets; nothing where there is no such file."""
@@ -77,10 +81,6 @@ class BootFiles:
             return path, ()
         text = self.reader.read_file(path, limit=LIMIT).decode("utf-8", "replace")
         return path, tuple(settings_of(text))
-
-
-def _is_own(path: str) -> bool:
-    return path.startswith(f"{FOLDER}/{PREFIX}")
 
 
 def _end_of(path: str, link: str) -> str:

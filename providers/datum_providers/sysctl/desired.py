@@ -48,6 +48,11 @@ def file_name_of(key: str) -> str:
     return f"{PREFIX}{key.replace('/', '.')}.conf"
 
 
+def is_of_a_key(path: str) -> bool:
+    """Whether a path is that of the file of some key."""
+    return path.startswith(f"{FOLDER}/{PREFIX}")
+
+
 def normal_name(name: str) -> str:
     """Return the slash form of a key.
 

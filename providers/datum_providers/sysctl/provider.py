@@ -16,7 +16,7 @@ from datum.provider.contract import CONTRACT_VERSION, FieldClass, ImplicitEdge, 
 from datum.provider.host import HostReader, HostWriter
 from datum_providers.shared.above import edges_above
 from datum_providers.sysctl.boot import FOLDERS, LAST
-from datum_providers.sysctl.desired import DesiredSysctl, normal_name, parse_sysctl
+from datum_providers.sysctl.desired import DesiredSysctl, is_of_a_key, normal_name, parse_sysctl
 from datum_providers.sysctl.doing import apply_sysctl
 from datum_providers.sysctl.look import observe_sysctls
 from datum_providers.sysctl.steps import KERNEL_KEY, plan_sysctl
@@ -52,17 +52,17 @@ class SysctlProvider:
 
     def edges(self, desired: DesiredSysctl, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
         """Return what the file lies in, and softly the files that are read at boot beside it."""
-        files = (index.holder(Target("path", path)) for path in _neighbours(desired, index))
+        files = (index.holder(Target("path", path)) for path in _neighbours(index))
         beside = (
             ImplicitEdge(file, "read at boot", DependencyKind.AFTER, soft=True)
             for file in dict.fromkeys(files)
-            if file is not None and file.type != self.type_name
+            if file is not None
         )
         return (*edges_above(desired.path, index), *beside)
 
     def relate(self, desired: DesiredSysctl, index: TargetIndex) -> DesiredSysctl:
         """Learn which of the files that are read at boot are declared absent: they set nothing any more."""
-        going = frozenset(path for path in _neighbours(desired, index) if index.is_absent(path))
+        going = frozenset(path for path in _neighbours(index) if index.is_absent(path))
         return evolve(desired, going=going) if going else desired
 
     def observe(self, reader: HostReader, desired: Mapping[str, DesiredSysctl]) -> Mapping[str, Observation]:
@@ -96,7 +96,7 @@ class SysctlProvider:
         return {} if value is None else {"value": value}
 
 
-def _neighbours(desired: DesiredSysctl, index: TargetIndex) -> tuple[str, ...]:
-    """Return the declared files that are read at boot, absent ones included."""
+def _neighbours(index: TargetIndex) -> tuple[str, ...]:
+    """Return the declared files that are read at boot, absent ones included; those of keys are none of them."""
     found = [path for folder in FOLDERS for path in index.paths_below(folder)]
-    return tuple(path for path in (*found, LAST) if path != desired.path)
+    return tuple(path for path in (*found, LAST) if not is_of_a_key(path))

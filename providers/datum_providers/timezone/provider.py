@@ -16,6 +16,7 @@ from datum_providers.shared.above import edges_above
 from datum_providers.timezone.desired import (
     LOCALTIME,
     TIMEZONE,
+    ZONEINFO,
     DesiredTimezone,
     normal_name,
     parse_timezone,
@@ -51,10 +52,11 @@ class TimezoneProvider:
         paths = (LOCALTIME, TIMEZONE) if desired.zone is not None else ()
         return tuple(Target("path", path, leaf=True) for path in paths)
 
-    def edges(self, desired: DesiredTimezone, index: TargetIndex) -> tuple[ImplicitEdge, ...]:  # noqa: ARG002 - of each
-        """Return what the files lie in, and softly the package of the zones."""
-        package = index.holder(Target("package", "tzdata"))
-        zones = () if package is None else (ImplicitEdge(package, "zones", DependencyKind.AFTER, soft=True),)
+    def edges(self, desired: DesiredTimezone, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
+        """Return what the link lies in, and softly the package of the zones, or the file of this one."""
+        brings = (Target("package", "tzdata"), Target("path", f"{ZONEINFO}/{desired.zone}"))
+        found = (index.holder(target) for target in brings)
+        zones = (ImplicitEdge(one, "zones", DependencyKind.AFTER, soft=True) for one in found if one is not None)
         return (*edges_above(LOCALTIME, index), *zones)
 
     def observe(self, reader: HostReader, desired: Mapping[str, DesiredTimezone]) -> Mapping[str, Observation]:

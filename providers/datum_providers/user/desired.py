@@ -17,6 +17,12 @@ from datum_providers.shared.accounts import parse_account
 NEVER: Final = "never"
 """The date of an account that does not expire."""
 
+UNFINISHED: Final = "!unfinished"
+"""The password field of an account that is being made: locked, and no hash. It is replaced last."""
+
+WITH_HOME: Final = "!unfinished-with-home"
+"""The same where its home is made with it: what lies there belongs to nobody yet."""
+
 NO_PASSWORD: Final = "*"  # noqa: S105 - the opposite of one
 """A password field that no password fits."""
 

@@ -3,10 +3,20 @@
 from collections.abc import Set as AbstractSet
 
 from datum.model.plan import Change, Operation, Step
-from datum.provider.host import HostError, HostWriter
-from datum_providers.shared.account_files import PASSWD, AccountFiles
+from datum.provider.host import FileFacts, HostError, HostWriter, Missing
+from datum_providers.shared.account_files import PASSWD, AccountFiles, PasswdLine
 from datum_providers.shared.account_tools import run_tool
-from datum_providers.user.desired import DAY_FIELDS, NEVER, NO_PASSWORD, DesiredUser, split_lock
+from datum_providers.user.desired import (
+    DAY_FIELDS,
+    NEVER,
+    NO_PASSWORD,
+    UNFINISHED,
+    WITH_HOME,
+    DesiredUser,
+    split_lock,
+)
+from datum_providers.user.home import fill_home
+from datum_providers.user.steps import home_of
 
 _CHAGE: dict[str, str] = dict(zip(DAY_FIELDS, ("--mindays", "--maxdays", "--warndays", "--inactive"), strict=True))
 _TEXTS = ("comment", "home", "shell")
@@ -21,21 +31,71 @@ def apply_user(writer: HostWriter, desired: DesiredUser, step: Step) -> None:
     changed = {change.name for change in step.changes}
     match step.operation:
         case Operation.DELETE:
-            run_tool(writer, "userdel", desired.name)
+            _remove(writer, desired)
         case Operation.CREATE:
-            _create(writer, desired)
-            _set_days(writer, desired, desired.days.keys())
-            _set_password(writer, desired, changed)
+            _create(writer, desired, desired.uid, mark=_mark(writer, desired))
+            _complete(writer, desired)
+        case Operation.UPDATE if "unfinished" in changed:
+            _create_anew(writer, desired)
         case _:
             _modify(writer, desired, step, changed)
             _set_days(writer, desired, changed)
             _set_password(writer, desired, changed)
 
 
-def _create(writer: HostWriter, desired: DesiredUser) -> None:
-    argv = ["useradd", *(("--system",) if desired.is_system else ())]
-    if desired.uid is not None:
-        argv += ["--uid", str(desired.uid)]
+def _remove(writer: HostWriter, desired: DesiredUser) -> None:
+    """Take it out of groups first: if userdel is interrupted, the next account of this name would be in them."""
+    if AccountFiles.read(writer).groups_listing(desired.name):
+        run_tool(writer, "usermod", "--groups", "", desired.name)
+    run_tool(writer, "userdel", desired.name)
+
+
+def _create_anew(writer: HostWriter, desired: DesiredUser) -> None:
+    """Make again what was interrupted, with the same number; nobody can have entered it yet."""
+    files = AccountFiles.read(writer, with_shadow=True)
+    line = files.users[desired.name]
+    is_home_begun = files.password_of(line) == WITH_HOME and isinstance(writer.examine(line.home), FileFacts)
+    _keep_group(writer, files, line)
+    run_tool(writer, "userdel", desired.name)
+    uid = line.uid if desired.uid is None else desired.uid
+    _create(writer, desired, uid, mark=WITH_HOME if is_home_begun else _mark(writer, desired))
+    if is_home_begun:
+        fill_home(writer, AccountFiles.read(writer).users[desired.name])
+    _complete(writer, desired)
+
+
+def _keep_group(writer: HostWriter, files: AccountFiles, line: PasswdLine) -> None:
+    """Have the account leave the group of its name, which userdel would remove with it; it may be declared by itself."""
+    group = files.groups.get(line.name)
+    if group is None or group.gid != line.gid:
+        return
+    elsewhere = next(other.gid for other in files.groups.values() if other.gid != line.gid)
+    run_tool(writer, "usermod", "--gid", str(elsewhere), line.name)
+    # The group itself may have no line in gshadow yet.
+    run_tool(writer, "groupmod", "--password", "!", line.name)
+
+
+def _mark(writer: HostWriter, desired: DesiredUser) -> str:
+    """Return what says that the account is unfinished."""
+    makes_home = desired.creates_home and isinstance(writer.examine(home_of(desired)), Missing)
+    return WITH_HOME if makes_home else UNFINISHED
+
+
+def _complete(writer: HostWriter, desired: DesiredUser) -> None:
+    """Do what useradd cannot; the password comes last, and takes the mark away."""
+    _set_days(writer, desired, desired.days.keys())
+    if desired.password is not None:
+        field = f"{'!' if desired.locked else ''}{desired.password.reveal.decode()}"
+    else:
+        # As useradd would write it, unless that it is not locked is asked for.
+        field = NO_PASSWORD if desired.locked is False else "!"
+    run_tool(writer, "chpasswd", "--encrypted", stdin=f"{desired.name}:{field}\n".encode())
+
+
+def _create(writer: HostWriter, desired: DesiredUser, uid: int | None, *, mark: str) -> None:
+    argv = ["useradd", *(("--system",) if desired.is_system else ()), "--password", mark]
+    if uid is not None:
+        argv += ["--uid", str(uid)]
     argv += _primary(writer, desired)
     if desired.groups:
         argv += ["--groups", ",".join(desired.groups)]
@@ -68,7 +128,7 @@ def _modify(writer: HostWriter, desired: DesiredUser, step: Step, changed: Abstr
     if "uid" in changed:
         argv += ["--uid", str(desired.uid)]
     if "group" in changed:
-        argv += ["--gid", str(desired.group)]
+        argv += ["--gid", str(changes["group"].after)]
     if "groups" in changed:
         argv += _memberships(desired, changes["groups"])
     argv += _texts(desired, changed)

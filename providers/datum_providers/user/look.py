@@ -6,11 +6,19 @@ from typing import Final
 from attrs import frozen
 
 from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present, Unobservable
-from datum.provider.host import HostError, HostReader
-from datum_providers.shared.account_files import AccountFiles, PasswdLine, ShadowLine, as_json
+from datum.provider.host import HostError, HostReader, Missing
+from datum_providers.shared.account_files import IN_SHADOW, AccountFiles, PasswdLine, ShadowLine, as_json
 from datum_providers.shared.accounts import is_number
 from datum_providers.shared.processes import use_of
-from datum_providers.user.desired import DAY_FIELDS, DesiredUser, date_of, password_form, split_lock
+from datum_providers.user.desired import (
+    DAY_FIELDS,
+    UNFINISHED,
+    WITH_HOME,
+    DesiredUser,
+    date_of,
+    password_form,
+    split_lock,
+)
 
 NO_SHADOW: Final = NotApplicable("no-shadow")
 
@@ -93,7 +101,9 @@ class Look:
         fields: dict[str, FieldValue] = {"name": line.name}
         if is_bare or wanted.uid is not None:
             fields["uid"] = line.uid
-        if is_bare or wanted.group is not None or wanted.groups is not None:
+        if self._is_stranded(wanted, line):
+            fields["stranded"] = True
+        if is_bare or wanted.group is not None or wanted.groups is not None or "stranded" in fields:
             fields["group"] = self._group(wanted, line)
         if is_bare or wanted.groups is not None:
             fields["groups"] = self.files.groups_listing(line.name)
@@ -101,10 +111,18 @@ class Look:
         fields.update((name, as_json(text)) for name, text in texts if is_bare or getattr(wanted, name) is not None)
         fields.update(self._secrets(wanted, line))
         fields.update(self._around(wanted))
+        if self._is_unfinished(line):
+            fields["unfinished"] = True
         use = self._use(wanted, line)
         if use and not is_bare:
             fields["in_use"] = use
         return Present(fields, obstacles=self._obstacles(line, use) if is_bare else ())
+
+    def _is_stranded(self, wanted: DesiredUser, line: PasswdLine) -> bool:
+        """Whether its primary group is none any more, and one of its name is: groupmod(8) changes passwd after group."""
+        if wanted.group is not None or line.name not in self.files.groups or self.files.group_of(line.gid) is not None:
+            return False
+        return self.reader.group_name(line.gid) == str(line.gid)
 
     def _group(self, wanted: DesiredUser, line: PasswdLine) -> str:
         """Return the primary group as it is wanted if it is that one, else its name, else its number."""
@@ -139,6 +157,16 @@ class Look:
         days = (secret.minimum, secret.maximum, secret.warn, secret.inactive)
         numbers = {name: -1 if number is None else number for name, number in zip(DAY_FIELDS, days, strict=True)}
         return {"expires": date_of(secret.expires), **numbers}
+
+    def _is_unfinished(self, line: PasswdLine) -> bool:
+        """Whether its making was interrupted: useradd(8) writes passwd first, then shadow, the groups, and the home."""
+        if line.uid < _FIXED_UIDS.stop or line.uid == _NOBODY:
+            return False
+        shadow = self.files.shadow
+        if shadow is None or line.name in shadow or line.password != IN_SHADOW:
+            return self.files.password_of(line) in {UNFINISHED, WITH_HOME}
+        is_alone = line.name not in shadow.odd and not self.files.groups_listing(line.name)
+        return is_alone and isinstance(self.reader.examine(line.home or "/"), Missing)
 
     def _use(self, wanted: DesiredUser, line: PasswdLine) -> str:
         """Return how it is in use, where that keeps it from what is wanted."""

@@ -24,6 +24,9 @@ def plan_user(desired: DesiredUser, observed: Present | Absent) -> Step | None:
     if observed.fields.get("foreign") is True:
         detail = f"{observed.obstacles[0] if observed.obstacles else 'It is an account of another source.'}"
         return Step(Operation.UPDATE, (Change("foreign", before=True, after=False),), (_never(desired, detail),))
+    if observed.fields.get("unfinished") is True:
+        anew = Change("unfinished", before=True, after=False)
+        return Step(Operation.UPDATE, (anew, *_creation(desired)), _account_needs(desired, observed))
     changes = tuple(_differences(desired, observed))
     passwordless = _passwordless(desired, observed, changes)
     if not changes and not passwordless:
@@ -58,6 +61,8 @@ def _days(desired: DesiredUser) -> tuple[tuple[str, JsonValue], ...]:
 
 def _differences(desired: DesiredUser, observed: Present) -> Iterable[Change]:
     yield from _changed(observed, _plain(desired))
+    if observed.fields.get("stranded") is True:
+        yield Change("group", comparable(observed, "group"), desired.name)
     yield from _group_change(desired, observed)
     password = desired.password_form
     for change in _changed(observed, (("password", password),)):

@@ -18,13 +18,6 @@ PROVIDER: Final = CronProvider()
 JOB: Final[dict[str, AttributeValue]] = {"schedule": "@daily", "command": "true"}
 
 
-def refused(name: str = "job", **attributes: AttributeValue) -> DesiredError:
-    with pytest.raises(DesiredError) as caught:
-        PROVIDER.parse(name, attributes)
-    assert caught.value.detail.endswith(".")
-    return caught.value
-
-
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
@@ -85,7 +78,7 @@ def test_cron_reads_no_file_with_a_dot(name: str, hint: str) -> None:
         ({**JOB, "command": "a\\\\b"}, "command", "backslash"),
         ({**JOB, "command": "%" * 500}, "command", "longer"),
         ({**JOB, "command": "\ud800"}, "command", "surrogate"),
-        ({**JOB, "command": Secret("x")}, "command", "everybody"),
+        ({**JOB, "command": Secret(b"x")}, "command", "everybody"),
         ({**JOB, "user": "33"}, "user", "no number"),
         ({**JOB, "environment": {"A": "\"'"}}, "environment", "both kinds of quotes"),
         ({**JOB, "environment": {"A": "a\nb"}}, "environment", "one line"),
@@ -95,8 +88,10 @@ def test_cron_reads_no_file_with_a_dot(name: str, hint: str) -> None:
     ],
 )
 def test_what_cron_would_not_run_is_refused(attributes: dict[str, AttributeValue], attribute: str, words: str) -> None:
-    error = refused(**attributes)
-    assert (error.attribute, words in error.detail) == (attribute, True), error.detail
+    with pytest.raises(DesiredError) as caught:
+        PROVIDER.parse("job", attributes)
+    assert (caught.value.attribute, words in caught.value.detail) == (attribute, True), caught.value.detail
+    assert caught.value.detail.endswith(".")
 
 
 def test_it_comes_after_its_directory_and_its_user() -> None:

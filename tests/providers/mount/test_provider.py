@@ -81,6 +81,8 @@ class TestMount(ProviderConformance):
         ({"source": " "}, "source"),
         ({"source": "a\nb"}, "source"),
         ({"fstype": "\ud800"}, "fstype"),
+        ({"fstype": "none"}, "options"),
+        ({"fstype": "none", "options": ("ro",)}, "options"),
         ({"options": ("a,b",)}, "options"),
         ({"options": ("",)}, "options"),
         ({"options": ("a b",)}, "options"),
@@ -214,7 +216,7 @@ def test_types_and_sources_have_other_names_in_the_kernel(source: str, fstype: s
 
 def test_the_file_behind_a_loop_device_is_its_source() -> None:
     host = host_with(mounted("ext4", "/dev/loop3"))
-    host.add_file("/sys/block/loop3/loop/backing_file", b"/srv/x.img\n")
+    host.add_file("/sys/devices/virtual/block/loop3/loop/backing_file", b"/srv/x.img\n")
     assert planned(host, wanted(source="/srv/x.img", options=("loop",), persistent=False)) is None
     step = planned(host, wanted(source="/srv/y.img", options=("loop",), persistent=False))
     assert step is not None

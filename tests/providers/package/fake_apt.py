@@ -134,6 +134,10 @@ class FakeApt:
             else:
                 packages[name] = evolve(packages[name], state="config-files", selection="deinstall")
         _write(world, packages)
+        # What is asked for by name is manual, also where it was there.
+        words = {word.partition("=")[0] for word in command.argv}
+        asked = {name for what, name, _ in changes if what == "Inst"} & words
+        _set_automatic(world, _automatic(world) - asked)
         failed = [name for what, name, _ in changes if what == "Inst" and name in self.broken]
         words = "".join(f"dpkg: error processing package {name} (--configure):\n" for name in failed)
         return CommandOutcome(100 if failed else 0, b"", words.encode())
@@ -150,9 +154,7 @@ class FakeApt:
             _write(world, packages)
             return _said("")
         automatic = _automatic(world)
-        automatic = automatic | set(names) if verb == "auto" else automatic - set(names)
-        text = "\n".join(f"Package: {name}\nArchitecture: {NATIVE}\nAuto-Installed: 1\n" for name in sorted(automatic))
-        world.add(MARKS, FakeFile(data=text.encode()))
+        _set_automatic(world, automatic | set(names) if verb == "auto" else automatic - set(names))
         return _said("")
 
     def configure(self, world: FakeWorld, command: Command) -> CommandOutcome:
@@ -278,6 +280,12 @@ def _packages(world: FakeWorld) -> dict[str, Stanza]:
 
 def _write(world: FakeWorld, packages: Mapping[str, Stanza]) -> None:
     world.files[STATUS].data = "\n".join(each.text() for each in packages.values()).encode()
+
+
+def _set_automatic(world: FakeWorld, names: set[str]) -> None:
+    if names != _automatic(world):
+        text = "\n".join(f"Package: {name}\nArchitecture: {NATIVE}\nAuto-Installed: 1\n" for name in sorted(names))
+        world.add(MARKS, FakeFile(data=text.encode()))
 
 
 def _automatic(world: FakeWorld) -> set[str]:

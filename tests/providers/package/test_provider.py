@@ -24,7 +24,7 @@ from datum_providers.package.guarded import guards_access
 from datum_providers.package.policy import PATH, left_for, policy_text
 from datum_providers.package.provider import PackageProvider
 from tests.providers.index import Index
-from tests.providers.package.fake_apt import FakeApt, Stanza
+from tests.providers.package.fake_apt import MARKS, FakeApt, Stanza
 
 PROVIDER = PackageProvider()
 
@@ -165,6 +165,33 @@ def test_the_patience_of_the_host_itself_counts() -> None:
     apt = FakeApt({"app": ["1"]}, timeout="7")
     commit(arranged(apt), PROVIDER.parse("app", {}))
     assert "DPkg::Lock::Timeout=7" in apt.log[0]
+
+
+def test_a_mark_that_nobody_declared_is_kept_when_the_version_changes() -> None:
+    apt = FakeApt({"app": ["2"]})
+    host = arranged(apt, Stanza("app", "1"))
+    host.add_file(MARKS, b"Package: app\nArchitecture: amd64\nAuto-Installed: 1\n")
+    commit(host, PROVIDER.parse("app", {"version": "2"}))
+    seen = PROVIDER.observe(host.reader(), {"app": PROVIDER.parse("app", {})})["app"]
+    assert isinstance(seen, Present)
+    assert (seen.fields["version"], seen.fields["manual"]) == ("2", False)
+
+
+def test_what_is_missing_while_lists_could_not_be_fetched_is_no_fault_of_the_fleet() -> None:
+    """Elsewhere it is: only lists that are whole say that packages cannot be had together."""
+    refused = CommandOutcome(100, b"", b"E: Unable to correct problems, you have held broken packages.\n")
+    unreachable = b"W: Failed to fetch http://a/InRelease\n"
+    for complaint, failure in ((unreachable, FailureCause.NETWORK), (b"", FailureCause.IMPOSSIBLE)):
+        apt = FakeApt({"app": ["1"]})
+        host = arranged(apt)
+        host.world.remove("/var/lib/apt/lists/archive_Packages")
+        host.add_query("apt-get", lambda _world, _command: refused)
+        host.add_program("apt-get", lambda _world, _command, said=complaint: CommandOutcome(0, b"", said))
+        writer, app = host.writer(), PROVIDER.parse("app", {})
+        step = Step(Operation.CREATE, (Change("state", None, "installed"),))
+        with pytest.raises(HostError, match="finds no way") as caught:
+            PROVIDER.apply(writer, app, step)
+        assert caught.value.failure is failure
 
 
 def test_nothing_keeps_the_rest_of_a_transaction() -> None:

@@ -8,7 +8,7 @@ from datum.model.content import Content
 from datum.model.graph import Target
 from datum.model.identity import ResourceId
 from datum.model.manifest import AttributeValue
-from datum.model.observation import Present
+from datum.model.observation import FieldValue, Present
 from datum.model.plan import Operation, Step
 from datum.model.secret import Secret
 from datum.provider.contract import DesiredError, ImplicitEdge, OrderedProvider, Removal, Stage, StagedProvider
@@ -37,7 +37,7 @@ def piece(data: bytes) -> Content:
         ({"uris": ("copy:/a",), "suites": ("./", "a")}, "suites", "ends in a slash"),
         ({**SOURCE, "uris": ("deb.example.com",)}, "uris", "no URI"),
         ({**SOURCE, "uris": ("https://me:secret@deb.example.com/",)}, "uris", "password"),
-        ({**SOURCE, "uris": (Secret("x"),)}, "uris", "everybody"),
+        ({**SOURCE, "uris": (Secret(b"x"),)}, "uris", "everybody"),
         ({**SOURCE, "types": ("rpm",)}, "types", "none of deb and deb-src"),
         ({**SOURCE, "suites": ("a b",)}, "suites", "no single word"),
         ({**SOURCE, "suites": ("#a",)}, "suites", "comment"),
@@ -155,7 +155,7 @@ def test_apt_has_several_words_for_no(word: str, is_enabled: bool) -> None:
     assert stanza.is_enabled is is_enabled
 
 
-FIELDS: Final = {
+FIELDS: Final[dict[str, FieldValue]] = {
     "kind": "regular", "types": ("deb",), "uris": ("copy:/a",), "suites": ("./",), "components": (),
     "architectures": (), "enabled": False, "options": {"languages": "none"}, "signed_by": "/srv/key.gpg",
 }  # fmt: skip
@@ -170,7 +170,7 @@ def test_a_source_is_adopted_as_it_is() -> None:
         "enabled": False,
         "signed_by": "/srv/key.gpg",
     }
-    own = {**FIELDS, "signed_by": "/etc/apt/keyrings/app.gpg", "enabled": True}
+    own: dict[str, FieldValue] = {**FIELDS, "signed_by": "/etc/apt/keyrings/app.gpg", "enabled": True}
     assert PROVIDER.adopt("app", Present(own, {"key": KEY}))["key"] == KEY
     assert "key" not in PROVIDER.adopt("app", Present({**FIELDS, "signed_by": ""}, {"key": KEY}))
 

@@ -134,7 +134,14 @@ def test_a_unit_that_starts_again_and_again_does_not_run(host: OnHost) -> None:
     host.unit("app.service", "[Service]\nExecStart=/bin/false\nRestart=always\nRestartSec=1h\n")
     host.sh("systemctl start app.service; sleep 0.3")
     assert host.property("app.service", "SubState")["SubState"] == "auto-restart"
-    assert host.do("service:app", "look", running=True)["before"]["absent"]["running"] is False
+    assert host.do("service:app", "look", running=True)["before"]["present"]["running"] == "starting-again"
+
+
+def test_what_is_about_to_be_started_again_is_stopped_where_it_shall_not_run(host: OnHost) -> None:
+    host.unit("app.service", "[Service]\nExecStart=/bin/false\nRestart=always\nRestartSec=1h\n")
+    host.sh("systemctl start app.service; sleep 0.3")
+    host.converge("service:app", running=False)
+    assert host.property("app.service", "ActiveState")["ActiveState"] == "inactive"
 
 
 def test_what_hit_its_start_limit_is_let_go_and_tried_once(host: OnHost) -> None:

@@ -39,6 +39,13 @@ def test_a_package_whose_name_is_on_the_way_is_waited_for_softly(path: str) -> N
     assert edge.soft
 
 
-@pytest.mark.parametrize("path", ["/etc/nginx.conf", "/etc/nginx-extras/a", "/"])
+@pytest.mark.parametrize("path", ["/etc/nginx.conf", "/etc/nginx-extras/a", "/", "/etc/apt/preferences.d/nginx"])
 def test_a_name_that_only_begins_like_a_package_says_nothing(path: str) -> None:
     assert edges(path, {Target("package", "nginx"): "package:nginx"}) == []
+
+
+def test_what_is_to_be_gone_does_not_go_before_the_mount_on_it() -> None:
+    targets = {Target("mount", "/srv/a"): "mount:/srv/a", Target("path", "/srv/a"): "directory:/srv/a"}
+    index = Index({target: ResourceId.parse(text) for target, text in targets.items()}, absent=frozenset({"/srv/a"}))
+    assert edges_above("/srv/a", index) == ()
+    assert [edge.reason for edge in edges_above("/srv/a/b", index)] == ["parent directory", "mount above"]

@@ -418,6 +418,14 @@ def test_a_root_without_a_directory_of_settings_above_says_what_is_missing() -> 
     assert [str(need.target) for need in step.needs] == ["path /etc"]
 
 
+def test_files_of_others_are_read_once_for_all_keys() -> None:
+    host = host_with(kernel(b"1\n"), own(), file("/etc/sysctl.d/99-x.conf", "vm.a = 1\n"))
+    keys = [PROVIDER.parse(f"net/k{number}", {"value": 1}) for number in range(5)]
+    PROVIDER.observe(host.reader(), {one.key: one for one in keys})
+    calls = [call for call in host.calls if call[0] in {"list_directory", "read_file"}]
+    assert calls == [("list_directory", "/etc/sysctl.d"), ("read_file", "/etc/sysctl.d/99-x.conf")]
+
+
 def test_lines_are_read_as_systemd_reads_them() -> None:
     text = "; c\nnet.ipv4.conf.eth0/1.rp_filter = 2\n - a.b = x  y \n=\nnothing\na.b=\n"
     found = [(one.key, one.value, one.line) for one in settings_of(text)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from datum.model.graph import Target
 from datum.model.identity import ResourceId
 from datum.model.manifest import AttributeValue
-from datum.model.observation import NotApplicable, Present
+from datum.model.observation import FieldValue, NotApplicable, Present
 from datum.model.plan import Operation, Step
 from datum.model.secret import Secret
 from datum.provider.contract import DesiredError, ImplicitEdge, OrderedProvider, Removal, Stage
@@ -84,14 +84,14 @@ def test_every_field_has_its_line() -> None:
         ({**JOB, "on_boot": 0}, "on_boot", "no number of seconds"),
         ({**JOB, "accuracy": 1e12}, "accuracy", "no number of seconds"),
         ({**JOB, "on_calendar": ("a\nb",)}, "on_calendar", "one line"),
-        ({**JOB, "on_calendar": (Secret("x"),)}, "on_calendar", "everybody"),
+        ({**JOB, "on_calendar": (Secret(b"x"),)}, "on_calendar", "everybody"),
         ({"argv": ("x",), "on_boot": 5, "persistent": True}, "persistent", "missed"),
         ({**JOB, "persistent": 1}, "persistent", "true or false"),
         ({**JOB, "running": "yes"}, "running", "true or false"),
         ({**JOB, "argv": ("-x",)}, "argv", "by that name"),
         ({**JOB, "argv": ("/bin/$x",)}, "argv", "by that name"),
         ({**JOB, "argv": ("./x",)}, "argv", "is relative"),
-        ({**JOB, "argv": (Secret("x"),)}, "argv", "secret"),
+        ({**JOB, "argv": (Secret(b"x"),)}, "argv", "secret"),
         ({**JOB, "user": "a b"}, "user", "neither a name"),
         ({**JOB, "working_directory": "srv"}, "working_directory", "is relative"),
         ({**JOB, "working_directory": "/srv\n"}, "working_directory", "unit file"),
@@ -192,7 +192,8 @@ def test_what_is_written_is_read_back(
 @pytest.mark.parametrize("running", [True, NotApplicable("no-manager")])
 def test_a_pair_as_it_is_written_is_adopted(running: bool | NotApplicable) -> None:
     timer, service = texts(parse(**JOB))
-    seen = Present({"kind": "regular", "enabled": True, "running": running}, {"timer": timer, "service": service})
+    fields: dict[str, FieldValue] = {"kind": "regular", "enabled": True, "running": running}
+    seen = Present(fields, {"timer": timer, "service": service})
     assert PROVIDER.adopt("job", seen) == JOB
 
 
@@ -207,6 +208,6 @@ def test_a_pair_that_says_more_is_not_adopted() -> None:
         with pytest.raises(DesiredError) as caught:
             PROVIDER.adopt("job", seen)
         assert "unit:job.timer" in caught.value.hint
-    stopped = {"kind": "regular", "enabled": False, "running": False}
+    stopped: dict[str, FieldValue] = {"kind": "regular", "enabled": False, "running": False}
     found = PROVIDER.adopt("job", Present(stopped, {"timer": timer, "service": service}))
     assert found == {**JOB, "running": False}

@@ -250,11 +250,14 @@ def test_a_zone_is_held_and_never_taken_away() -> None:
     assert seen.obstacles
 
 
-def test_it_comes_after_the_package_of_the_zones() -> None:
-    tzdata_id = ResourceId("package", "tzdata")
-    index = evolve(Index(), holders={Target("package", "tzdata"): tzdata_id})
-    (edge,) = PROVIDER.edges(wanted(), index)
-    assert (edge.target, edge.kind, edge.soft) == (tzdata_id, DependencyKind.AFTER, True)
+def test_it_comes_after_what_brings_the_zone() -> None:
+    held = {Target("package", "tzdata"): "package:tzdata", Target("path", f"{ZONES}/Europe/Berlin"): "file:/zone"}
+    index = evolve(Index(), holders={target: ResourceId.parse(text) for target, text in held.items()})
+    found = [(str(edge.target), edge.kind, edge.soft) for edge in PROVIDER.edges(wanted(), index)]
+    assert found == [
+        ("package:tzdata", DependencyKind.AFTER, True),
+        ("file:/zone", DependencyKind.AFTER, True),
+    ]
 
 
 @pytest.mark.parametrize(("zone", "adopted"), [("Etc/UTC", {"zone": "Etc/UTC"}), (None, {})])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from datum.cli.views.changes import SHOWN, lost
+from datum.cli.views.changes import SHOWN, lost, short
 from datum.cli.views.paper import Paper
 from datum.cli.views.planning import write_plan
 from datum.cli.views.resources import write_checks, write_resource, write_resources
@@ -122,11 +122,20 @@ def test_a_hold_says_what_would_be_lost() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "words"), [(("mail", "adm"), "mail, adm"), (["mail"], "mail"), ((), "(nothing)"), ("a, b", "a, b")]
+)
+def test_a_list_is_shown_by_its_members(value: object, words: str) -> None:
+    assert short(value) == words
+
+
+@pytest.mark.parametrize(
     ("kind", "takes", "words"),
     [
         (("regular", "directory"), (), "the file that stands there"),
         ((None, "directory"), (), ""),
         (None, ("/a", "/b"), "2 paths"),
+        (None, ("/a", "package:b", "package:c"), "1 path and 2 packages"),
+        (None, ("package:b",), "1 package"),
         (None, (), ""),
     ],
 )

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from attrs import evolve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from datum.agent.authoring import Why
+from datum.agent.authoring import Edges, Why
 from datum.agent.commands import Applied, PlanMade, Status
 from datum.agent.settings import Settings
 from datum.cli.views import graphs, manifests, passes, planning, problems, reports, standing
@@ -122,8 +123,6 @@ def test_content_without_a_text_is_shown_by_its_id() -> None:
 def test_deletion_shows_no_fields() -> None:
     """What goes is named; who declared it, too."""
     one = action("file:/etc/a", Operation.DELETE, change("mode", "0644", None), orphan_of=TARGET)
-    from attrs import evolve
-
     (resource,) = report_resources(plan(evolve(one, location=None)), ())
     paper = Paper()
     write_resource(paper, resource_to_json(resource))
@@ -591,8 +590,6 @@ def test_status_as_json(capsys: Captured, tmp_path: Path) -> None:
 
 def test_graph_for_people_and_graphviz(capsys: Captured) -> None:
     """In the order of the plan, each edge with its reason and place; what gave way or dropped is shown."""
-    from attrs import evolve
-
     made = graph_of(
         declare("leaf:/etc/a"),
         evolve(
@@ -642,10 +639,30 @@ def test_why_shows_every_say_winner_first(capsys: Captured) -> None:
     assert (value["schema_version"], [say["layer"] for say in value["fields"]["mode"]]) == (1, ["host/web1", "base"])
 
 
+def test_why_shows_what_a_resource_comes_after(capsys: Captured) -> None:
+    """With the reason and the place of each edge, and what gave way."""
+    declared = Dependency(rid("file:/etc/a"), rid("file:/etc/b"), DependencyKind.REQUIRES, "declared", at(4))
+    implicit = evolve(declared, target=rid("package:a"), kind=DependencyKind.AFTER, reason="name", location=None)
+    answer = Why(declare("file:/etc/a"), {}, Edges((declared,), (implicit,)))
+    manifests.show_why(answer, is_json=False)
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "comes after",
+        "  requires file:/etc/b  declared  hosts/web1.yaml:4:3",
+        "  after package:a gave way (name)",
+    ]
+    manifests.show_why(answer, is_json=True)
+    value = json.loads(capsys.readouterr().out)
+    assert [[edge["reason"] for edge in value[name]] for name in ("dependencies", "dropped")] == [
+        ["declared"],
+        ["name"],
+    ]
+    for edges in (None, Edges((), ())):
+        manifests.show_why(evolve(answer, edges=edges), is_json=False)
+        assert len(capsys.readouterr().out.splitlines()) == 1
+
+
 def test_manifest_is_shown_whole(capsys: Captured) -> None:
     """Layers, every field with its place, contents by id, late values as written."""
-    from attrs import evolve
-
     one = evolve(
         declare("file:/etc/a", requires=["file:/etc/b"], protect=True),
         attributes={

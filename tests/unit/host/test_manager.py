@@ -1,5 +1,6 @@
 """The conversation with the service manager: greetings, answers, jobs that are heard of, and connections that end."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -67,6 +68,22 @@ def test_a_manager_that_is_away_is_asked_again(serve: Serve) -> None:
     away = ["org.freedesktop.DBus.Error.ServiceUnknown It is away."]
     found = serve(lambda *_: away.pop() if away else ("", ()))
     assert converse(lambda conversation: conversation.ask([Call("/x", "a.b", "Reload")])) == [()]
+    assert found.connections == 2
+
+
+def test_a_manager_that_goes_away_during_a_long_job_is_asked_again(serve: Serve) -> None:
+    """What counts is how long it is away, and not how long the job took before."""
+    gone: list[bool] = []
+
+    def answer(_line: Line, member: str, _path: str, _arguments: tuple[Any, ...]) -> Any:
+        if member == "StartUnit" and not gone:
+            gone.append(True)
+            time.sleep(manager.PATIENCE + 0.1)
+            raise HangUpError
+        return quiet(_line, member, _path, _arguments)
+
+    found = serve(answer)
+    assert converse(lambda conversation: conversation.ask([Call("/x", "a.b", "StartUnit")])) == [(JOB,)]
     assert found.connections == 2
 
 

@@ -410,3 +410,10 @@ def test_what_sweeps_a_leftover_is_no_removal() -> None:
     left = Absent({"residue": True})
     plan = plan_of(declare("leaf:/a", absent=True), seen={"leaf:/a": left}, limits=Limits(0))
     assert action_of(plan, "leaf:/a").hold is None
+
+
+def test_packages_count_in_their_own_class_only() -> None:
+    gone = [declare(f"package:{number:02}", absent=True) for number in range(3)]
+    seen = {str(one.id): IN_SYNC for one in gone}
+    assert held(planned(*gone, seen=seen, limits=Limits(removals=0))) == set()
+    assert held(planned(*gone, seen=seen, limits=Limits(package_removals=2))) == set(seen)

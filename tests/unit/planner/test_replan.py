@@ -149,6 +149,17 @@ def test_a_create_that_finds_something_is_held_for_what_would_be_lost() -> None:
     assert is_held(again(declare("fake:a"), Absent(), OTHER), "data_loss")
 
 
+def test_a_create_whose_directory_this_pass_made_becomes_an_update_of_what_came_with_it() -> None:
+    """The skeleton of a home, and what a package's script wrote: nobody had anything there before."""
+    action, node = planned(declare("fake:a"), Absent())
+    need = Need(Target("path", "/home/a"), "")
+    along = evolve(action, step=evolve(action.step, needs=(need,)))
+    answer = replan(along, node, OTHER, providers=PROVIDERS)
+    assert (answer.hold, answer.step) == (None, Step(Operation.UPDATE, (Change("value", "old", "x"),)))
+    owner = evolve(action, step=evolve(action.step, needs=(Need(Target("user", "a"), ""),)))
+    assert is_held(replan(owner, node, OTHER, providers=PROVIDERS), "data_loss")
+
+
 def test_a_create_that_finds_what_a_package_owns_becomes_an_update() -> None:
     answer = again(declare("fake:a"), Absent(), OTHER, package="nginx")
     assert answer.step == Step(Operation.UPDATE, (Change("value", "old", "x"),))
@@ -197,6 +208,15 @@ def test_only_a_create_is_asked_what_it_found() -> None:
 @pytest.mark.parametrize("now", [NEWER, OTHER_KIND, Present({"value": "old", "more": 1}), Present({"value": HIDDEN})])
 def test_a_delete_is_never_planned_again(now: "Observation") -> None:
     assert is_held(again(declare("fake:a", absent=True), OTHER, now), "not what was to be deleted")
+
+
+@pytest.mark.parametrize(("field", "before", "now"), [("loaded", "current", "stale"), ("owes", None, "restart")])
+def test_a_delete_is_not_held_for_what_other_actions_make_of_a_unit(field: str, before: str | None, now: str) -> None:
+    """Its drop-in that went before leaves the manager with an old idea of it; a listed file left a mark."""
+    planned, found = (Present({**OTHER.fields, field: value}) for value in (before, now))
+    answer = again(declare("fake:a", absent=True), planned, found)
+    assert answer.step is not None
+    assert (answer.step.operation, answer.differs) == (Operation.DELETE, False)
 
 
 def test_a_delete_needs_no_provider() -> None:

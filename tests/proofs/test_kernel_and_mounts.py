@@ -1,0 +1,198 @@
+"""Kernel keys, names, the time zone and mounts in whole passes on a booted Debian."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from attrs import frozen
+
+from tests.harness.booted import Booted
+from tests.harness.plugin import AgentBind
+from tests.proofs.fields import text_at
+from tests.proofs.kernel_fields import KERNEL_FIELDS
+from tests.proofs.on_host import FleetOnHost, reports
+from tests.proofs.test_fields import UNLIMITED, expected, fields
+
+KINDS: Final = ("hostname", "mount", "sysctl", "timezone")
+DATA: Final = "mount:/srv/data"
+IMAGE: Final[dict[str, Any]] = {"source": "/srv/data.img", "fstype": "ext4", "options": ["loop", "nofail"]}
+
+# The kernel chooses which of them is free.
+LOOPS: Final = "mknod /dev/loop-control c 10 237; for n in $(seq 0 63); do mknod /dev/loop$n b 7 $n; done"
+
+
+@frozen
+class Host:
+    """A running Debian that is enrolled in a fleet."""
+
+    machine: Booted
+    fleet: FleetOnHost
+
+    def apply(self, resources: Mapping[str, Mapping[str, Any]], code: int = 0) -> dict[str, Any]:
+        """Declare, apply, and return what became of each resource."""
+        self.fleet.commit(resources, fleet=UNLIMITED)
+        self.fleet.datum(self.machine, "apply", code=code)
+        return {entry["id"]: entry for entry in reports(self.machine)[-1]["resources"]}
+
+    def again(self) -> None:
+        """See that a second pass has nothing to do."""
+        assert "nothing to do" in self.fleet.datum(self.machine, "apply")
+
+    def sh(self, script: str) -> str:
+        return self.machine.run(["sh", "-c", script], check=False).stdout.strip()
+
+    def shown(self) -> dict[str, str]:
+        """Return what the scripts of the proofs print, in one line each."""
+        return {field: " ".join(self.sh(text_at(proof.show, field)).split()) for field, proof in KERNEL_FIELDS.items()}
+
+
+@pytest.fixture
+def host(make_booted: Callable[..., Booted], agent_bind: AgentBind, tmp_path: Path) -> Host:
+    fleet = FleetOnHost(tmp_path, agent_bind)
+    fleet.commit({"file:/etc/nothing": {"content": ""}})
+    machine = make_booted(binds=(fleet.bind,))
+    fleet.enrol(machine)
+    return Host(machine, fleet)
+
+
+def test_what_the_schemas_claim_is_proven_and_what_is_proven_is_claimed() -> None:
+    own = {field: places for field, places in fields().items() if field.startswith(tuple(f"{kind}." for kind in KINDS))}
+    assert {field for field, places in own.items() if "booted-bookworm" in places} == set(KERNEL_FIELDS)
+
+
+@pytest.mark.parametrize("field", KERNEL_FIELDS)
+def test_a_proof_declares_the_field_that_it_is_for(field: str) -> None:
+    kind, _, name = field.partition(".")
+    resources = KERNEL_FIELDS[field].resources
+    assert any(name in about for origin, about in resources.items() if origin.startswith(f"{kind}:"))
+
+
+def test_every_field_is_made_and_repaired_on_a_booted_debian(host: Host) -> None:
+    resources: dict[str, Mapping[str, object]] = {}
+    for field, proof in KERNEL_FIELDS.items():
+        resources.update(proof.at(field))
+    host.apply(resources)
+    assert host.shown() == expected(KERNEL_FIELDS)
+    host.again()
+    for field, proof in KERNEL_FIELDS.items():
+        host.sh(text_at(proof.spoil, field))
+    spoilt = host.shown()
+    assert not [field for field, text in expected(KERNEL_FIELDS).items() if spoilt[field] == text]
+    host.fleet.datum(host.machine, "apply")
+    assert host.shown() == expected(KERNEL_FIELDS)
+    host.again()
+
+
+def test_a_disk_what_lies_on_it_and_what_shows_it_again_are_one_pass(host: Host) -> None:
+    """A file below a mount is on the mount; options that change are changed in what is mounted."""
+    host.sh(LOOPS)
+    host.sh("truncate -s 16M /srv/data.img && mkfs.ext4 -q /srv/data.img")
+    resources: dict[str, dict[str, Any]] = {
+        DATA: IMAGE,
+        "file:/srv/data/own": {"content": "on the disk\n"},
+        "directory:/srv/data/sub": {},
+        "mount:/srv/again": {"source": "/srv/data/sub", "options": ["bind", "ro"]},
+        "file:/srv/data/sub/seen": {"content": "seen\n"},
+    }
+    host.apply(resources)
+    host.again()
+    # Its mode and owner are those of what is mounted.
+    resources["directory:/srv/data"] = {"mode": "0750"}
+    host.apply(resources)
+    assert host.sh("cat /srv/again/seen; findmnt -n -o FSTYPE /srv/data; stat -c %a /srv/data") == "seen\next4\n750"
+    assert host.sh("touch /srv/again/x 2>&1").endswith("Read-only file system")
+    host.again()
+    resources[DATA] = {**IMAGE, "options": ["loop", "nofail", "noexec", "nosuid"]}
+    assert host.apply(resources)[DATA]["outcome"] == "applied"
+    assert {"noexec", "nosuid"} <= set(host.sh("findmnt -n -o OPTIONS /srv/data").split(","))
+    resources[DATA] = {**IMAGE, "options": ["loop", "nofail", "nosuid"]}
+    host.apply(resources)
+    live = set(host.sh("findmnt -n -o OPTIONS /srv/data").split(","))
+    assert "nosuid" in live
+    assert "noexec" not in live
+    host.again()
+    assert host.sh("systemctl show -p NeedDaemonReload --value srv-data.mount") == "no"
+    absent = {"absent": True, "allow": ["outage"]}
+    host.apply({DATA: absent, "mount:/srv/again": absent})
+    assert host.sh("findmnt /srv/data; findmnt /srv/again; grep /srv/ /etc/fstab; ls /srv/data /srv/data.img") == (
+        "/srv/data.img\n\n/srv/data:"
+    )
+
+
+def test_a_busy_mount_is_named_held_and_at_last_gone(host: Host) -> None:
+    host.apply({DATA: {"source": "tmpfs", "fstype": "tmpfs"}})
+    absent = {"absent": True, "allow": ["outage", "data_loss"]}
+    held = host.apply({DATA: {"absent": True}}, code=1)
+    assert held[DATA]["outcome"] == "held"
+    host.sh("cd /srv/data && setsid sleep 1000 < /dev/null > /dev/null 2>&1 &")
+    failed = host.apply({DATA: absent}, code=1)
+    assert failed[DATA]["outcome"] in {"failed", "busy"}
+    assert "sleep (" in json.dumps(failed[DATA])
+    assert host.sh("grep -c /srv/data /etc/fstab") == "1"
+    host.sh("kill $(pidof sleep)")
+    assert host.apply({DATA: absent})[DATA]["outcome"] == "applied"
+    assert host.sh("findmnt /srv/data; grep /srv/data /etc/fstab; ls -d /srv/data") == "/srv/data"
+    host.again()
+
+
+def test_a_dropped_mount_stays(host: Host) -> None:
+    host.apply({DATA: {"source": "tmpfs", "fstype": "tmpfs"}})
+    host.apply({"file:/etc/nothing": {"content": ""}})
+    assert host.sh("findmnt -n -o FSTYPE /srv/data; grep -c /srv/data /etc/fstab") == "tmpfs\n1"
+
+
+def test_systemd_learns_of_an_fstab_that_somebody_changed(host: Host) -> None:
+    """Else it may mount the old device over the new one (systemd 3568)."""
+    host.apply({DATA: {"source": "tmpfs", "fstype": "tmpfs"}})
+    host.sh("sleep 1; echo '# more' >> /etc/fstab; touch /etc/fstab")
+    assert host.sh("systemctl show -p NeedDaemonReload --value srv-data.mount") == "yes"
+    host.fleet.datum(host.machine, "apply")
+    assert host.sh("systemctl show -p NeedDaemonReload --value srv-data.mount") == "no"
+    host.again()
+
+
+def test_keys_that_are_shadowed_missing_or_not_to_be_set(host: Host) -> None:
+    key = "net/ipv4/ip_forward"
+    host.machine.write("/etc/sysctl.d/99-other.conf", "# theirs\nnet.ipv4.ip_forward = 0\n")
+    resources: dict[str, dict[str, Any]] = {
+        f"sysctl:{key}": {"value": 1},
+        "sysctl:net/no/such_key": {"value": 1},
+        "sysctl:vm/swappiness": {"value": 11},
+    }
+    found = host.apply(resources, code=1)
+    assert host.sh(f"cat /proc/sys/{key}") == "1"
+    assert found[f"sysctl:{key}"]["outcome"] == "unverified"
+    assert found["sysctl:net/no/such_key"]["outcome"] == "failed"
+    # /proc/sys is read-only in this container: what is kept is the file.
+    assert found["sysctl:vm/swappiness"]["outcome"] == "applied"
+    found = host.apply(resources, code=1)
+    assert "/etc/sysctl.d/99-other.conf:2" in json.dumps(found[f"sysctl:{key}"])
+    del resources["sysctl:net/no/such_key"]
+    resources["file:/etc/sysctl.d/99-other.conf"] = {"absent": True}
+    host.apply(resources)
+    host.again()
+    assert host.sh("/lib/systemd/systemd-sysctl --cat-config | grep ^vm.swappiness") == "vm/swappiness = 11"
+    host.sh(f"echo 0 > /proc/sys/{key}; /lib/systemd/systemd-sysctl")
+    assert host.sh(f"cat /proc/sys/{key}") == "1"
+    dropped = host.apply({"file:/etc/nothing": {"content": ""}})
+    assert "stays until the next boot" in json.dumps(dropped[f"sysctl:{key}"])
+    assert host.sh(f"cat /proc/sys/{key}; ls /etc/sysctl.d | grep datum") == "1"
+
+
+def test_what_shows_the_time_is_restarted_with_the_zone(host: Host) -> None:
+    resources: dict[str, dict[str, Any]] = {
+        "timezone:host": {"zone": "Etc/UTC"},
+        "service:cron": {"running": True, "settle": 0.1, "restart_on": ["timezone:host"]},
+    }
+    host.apply(resources)
+    before = host.sh("systemctl show -p InvocationID --value cron")
+    resources["timezone:host"] = {"zone": "UTC"}
+    host.apply(resources)
+    assert host.sh("systemctl show -p InvocationID --value cron") == before
+    resources["timezone:host"] = {"zone": "America/New_York"}
+    host.apply(resources)
+    assert host.sh("systemctl show -p InvocationID --value cron") != before
+    found = host.apply({"timezone:host": {"zone": "America/New_Yrk"}}, code=1)
+    assert "America/New_York" in json.dumps(found["timezone:host"])
