@@ -22,7 +22,7 @@ from datum.planner.orphans import find_orphans
 from datum.planner.plan import plan_pass, relabel
 from datum.planner.replan import replan
 from datum.provider.contract import AnyProvider
-from datum.provider.host import HostError, HostReader
+from datum.provider.host import FileFacts, HostError, HostReader
 
 
 @frozen
@@ -206,6 +206,16 @@ def package_of(node: Node, reader: HostReader) -> str | None:
     return None
 
 
+def owners_of(node: Node, reader: HostReader) -> frozenset[str]:
+    """Return the names of the users who own what stands at a resource's paths.
+
+    Raises:
+        HostError: one of them cannot be looked at.
+    """
+    seen = [reader.examine(target.key) for target in node.targets if target.kind == "path"]
+    return frozenset(reader.user_name(facts.uid) for facts in seen if isinstance(facts, FileFacts))
+
+
 @frozen
 class Turn:
     """What the reconciler asks when an action's turn has come."""
@@ -234,11 +244,14 @@ class Turn:
         """
         node = self.node_of(action)
         given = self.planned.given
-        package = None
+        package, owners = None, frozenset[str]()
         if isinstance(observation, Present):
-            # When it is not known whether a package owns what is there, nobody vouches for it.
+            # When it is not known whether a package owns what is there, or who does, nobody vouches for it.
             with suppress(HostError):
                 package = package_of(node, self.look.reader)
+            if action.along:
+                with suppress(HostError):
+                    owners = owners_of(node, self.look.reader)
         return replan(
             action,
             node,
@@ -246,5 +259,6 @@ class Turn:
             providers=given.providers,
             older=given.declarations(action.resource),
             package=package,
+            owners=owners,
             provided=frozenset(target for origin in staged for target in given.graph.nodes[origin].targets),
         )

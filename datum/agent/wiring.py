@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 
-def open_host(settings: Settings, wanted: Wanted, *, runs_programs: bool = True) -> LocalHost:
+def open_host(
+    settings: Settings, wanted: Wanted, *, runs_programs: bool = True, asked: set[str] | None = None
+) -> LocalHost:
     """Return the host below the root of the pass, whose bytes come from the tree.
 
     The agent's own places are protected: no resource may reach them (design 3.4).
@@ -38,6 +40,7 @@ def open_host(settings: Settings, wanted: Wanted, *, runs_programs: bool = True)
         settings: of the pass.
         wanted: what is wanted: its tree, and the directories that it lets a group write.
         runs_programs: whether a resource may have programs run.
+        asked: what `HostReader.once` was asked for in this pass, where it opens several hosts.
 
     Raises:
         UsageError: the root is out of reach.
@@ -50,6 +53,7 @@ def open_host(settings: Settings, wanted: Wanted, *, runs_programs: bool = True)
             opener(wanted.tree),
             shared=shared_directories(wanted.graph),
             runs_programs=runs_programs,
+            asked=asked,
         )
     except HostError as error:
         raise UsageError(*error.diagnostics) from error
@@ -74,15 +78,16 @@ def open_hosts(settings: Settings, *, runs_programs: bool = True) -> Iterator[Ho
         runs_programs: False for a revision that nobody accepted: no command of its manifest runs.
     """
     opened: list[LocalHost] = []
+    asked: set[str] = set()
 
     @contextmanager
     def reader(wanted: Wanted) -> Iterator[HostReader]:
-        opened.append(open_host(settings, wanted, runs_programs=runs_programs))
+        opened.append(open_host(settings, wanted, runs_programs=runs_programs, asked=asked))
         yield opened[-1].reader()
 
     def newest(wanted: Wanted) -> LocalHost:
         if not opened:
-            opened.append(open_host(settings, wanted, runs_programs=runs_programs))
+            opened.append(open_host(settings, wanted, runs_programs=runs_programs, asked=asked))
         return opened[-1]
 
     try:

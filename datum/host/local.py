@@ -31,6 +31,7 @@ class LocalHost:
         *,
         shared: Mapping[str, str] = _NONE_SHARED,
         runs_programs: bool = True,
+        asked: set[str] | None = None,
     ) -> None:
         """Open the root.
 
@@ -42,30 +43,39 @@ class LocalHost:
             shared: the group, by name or digits, by path of directories that a resource declares writable for it.
                 Names are looked up in this root when a write depends on them.
             runs_programs: whether `query` and `run` run anything.
+            asked: the keys that `HostReader.once` was asked for, where a pass opens several hosts; it is added to.
+                None: this host is all that the pass opens.
 
         Raises:
             HostError: the root is no directory, or out of reach.
         """
         self._root: Final = HostRoot.open(root, protected, open_content, shared, runs_programs=runs_programs)
         self._slow: SlowReader | None = None
+        self._asked: Final = set() if asked is None else asked
 
     def reader(self) -> LocalReader:
         """Return a reader that has seen nothing yet."""
         self._root.walker.forget()
-        return LocalReader(self._root, self._slow_reader)
+        reader = LocalReader(self._root, self._slow_reader)
+        reader.share_asked(self._asked)
+        return reader
 
     def writer(self) -> "LocalWriter":
         """Return a writer for one action."""
         # A pass with nothing to do has none, and starts the sooner.
         from datum.host.writer import LocalWriter
 
-        return LocalWriter(self._root, self._slow_reader, self.staging)
+        writer = LocalWriter(self._root, self._slow_reader, self.staging)
+        writer.share_asked(self._asked)
+        return writer
 
     def staging(self) -> "StagingWriter":
         """Return a writer for one set of changes that checks judge before it is made."""
         from datum.host.staging import StagingWriter
 
-        return StagingWriter(self._root, self._slow_reader)
+        writer = StagingWriter(self._root, self._slow_reader)
+        writer.share_asked(self._asked)
+        return writer
 
     def close(self) -> None:
         """Close what is open; readers and writers are of no use then."""

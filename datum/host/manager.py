@@ -7,8 +7,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-from datum.host.dbus import PROPERTIES, Call, ConnectionLostError, Conversation, Refusal, unreachable
-from datum.host.unit_names import name_fault
+from datum.host.dbus import (
+    MANAGER,
+    MANAGER_PATH,
+    PROPERTIES,
+    Call,
+    ConnectionLostError,
+    Conversation,
+    Refusal,
+    unreachable,
+)
+from datum.host.jobs import manager_refused
+from datum.host.unit_names import name_fault, template_of
 from datum.provider.host import Command, HostError
 from datum.provider.manager import UnitFacts
 
@@ -74,6 +84,20 @@ class LocalManagerReader:
         found = converse(lambda conversation: _facts(conversation, sound)) if sound else {}
         bad = {name: _unloadable(name, fault) for name, fault in faults.items() if fault}
         return {name: found[name] if name in found else bad[name] for name in faults}
+
+    def instances(self, template: str) -> tuple[str, ...]:
+        """Return the names of the loaded instances of a template, sorted.
+
+        Raises:
+            HostError: `manager-unreachable`, or `manager-refused`.
+        """
+        # These patterns take a backslash for one (FNM_NOESCAPE of fnmatch(3)), and names hold no other sign of theirs.
+        pattern = template.replace("@.", "@*.")
+        call = Call(MANAGER_PATH, MANAGER, "ListUnitsByPatterns", "asas", ([], [pattern]))
+        (answer,) = converse(lambda conversation: conversation.ask([call]))
+        if isinstance(answer, Refusal):
+            raise manager_refused(f"list instances of {template}", answer.text)
+        return tuple(sorted(name for name, *_ in answer[0] if template_of(name) == template))
 
     def journal(self, name: str, *, lines: int) -> str:
         """Return the newest lines of the journal of one unit, oldest first; empty when it cannot be read."""
@@ -145,6 +169,7 @@ def _unit(properties: Mapping[str, Any], service: Mapping[str, Any], job: str) -
         user=service.get("User") or "",
         changed=properties["StateChangeTimestamp"],
         triggered_by=tuple(properties["TriggeredBy"]),
+        triggers=tuple(properties["Triggers"]),
         job=job,
     )
 

@@ -58,6 +58,17 @@ class LocalReader(RunningReader):
         self._walker: Final = root.walker
         self._slow: Final = slow
         self._known = _Known(root.changes)
+        self._asked: set[str] = set()
+
+    def share_asked(self, asked: set[str]) -> None:
+        """Have the keys that `once` was asked for in common with the other readers and writers of a pass."""
+        self._asked = asked
+
+    def once(self, key: str) -> bool:
+        """Return True the first time that a key is asked for in this pass, by whatever reader or writer of it."""
+        is_first = key not in self._asked
+        self._asked.add(key)
+        return is_first
 
     @property
     def is_running_system(self) -> bool:

@@ -21,6 +21,10 @@ class RefusingManager:
         """As `ManagerReader`."""
         return self._asked.units(names)
 
+    def instances(self, template: str) -> tuple[str, ...]:
+        """As `ManagerReader`."""
+        return self._asked.instances(template)
+
     def journal(self, name: str, *, lines: int) -> str:
         """As `ManagerReader`."""
         return self._asked.journal(name, lines=lines)

@@ -105,7 +105,7 @@ class Present:
     holds: tuple[str, ...] = field(default=(), eq=False)
     # Paths, its own or below it, on which something is mounted: with any of them it is not removed.
     mounts: tuple[str, ...] = field(default=(), eq=False)
-    # Why it cannot be removed or replaced, full sentences: an essential package, an account with processes.
+    # Why it cannot be removed or replaced, full sentences: an essential package, a group that is primary.
     obstacles: tuple[str, ...] = field(default=(), eq=False)
     # What keeps it from being written. Matters only where there is something to do, and is no state to compare.
     unsafe: tuple[UnsafeFolder, ...] = field(default=(), eq=False)

@@ -197,7 +197,15 @@ class Action:
     # Services that must carry a mark before this is done, since they list its resource, and what each then owes; their
     # `mark` actions stand before it, or before its transaction. None for what is held, but by a limit.
     marks: Mapping[ResourceId, Operation] = field(factory=dict, eq=False)
-    # Checks that judge the host as it is before a unit is started or refreshed: those of every file that it lists.
+    # Services that list its resource and are not marked, since the step changes nothing that they have read: it must
+    # not become one that does.
+    unmarked: frozenset[ResourceId] = field(default=frozenset(), eq=False, repr=False)
+    # What it needs and an action before it may bring, but need not: where that has not, nothing can.
+    hoped: Mapping[Target, ResourceId] = field(factory=dict, eq=False, repr=False)
+    # Owners of what an action before it may bring along with the directory it needs: what they own there when a create
+    # finds it was made by this pass.
+    along: frozenset[str] = field(default=frozenset(), eq=False, repr=False)
+    # Checks that judge the host as it is before a unit that runs, or shall, is touched: those of every file it lists.
     guards: tuple[Check, ...] = field(default=(), eq=False)
 
     @property
@@ -217,6 +225,8 @@ class Replan:
     differs: bool = False
     # The provider raised or broke its contract while this was planned again; `hold` says how.
     is_breach: bool = False
+    # What it needs is not there although what might bring it was done; `hold` says what and by whom.
+    is_impossible: bool = False
 
 
 class VerdictKind(enum.StrEnum):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from datum.model.graph import NOTHING, SAFE_FOLDER, Node, Target
 from datum.model.identity import ResourceId
@@ -60,6 +60,8 @@ class _Decision:
     # Actions without which it would need no step, or could not be looked at.
     awaits: frozenset[ResourceId] = frozenset()
     leans_on: frozenset[ResourceId] = frozenset()
+    # Whose action provides what it needs.
+    providing: Mapping[Need, ResourceId] = field(factory=dict)
 
 
 class Draft:
@@ -141,15 +143,15 @@ class Draft:
         if (unseen := self.owing.unseen_of(marks)) is not None:
             self._skip(node, step, unseen, f"{unseen} has to be marked before, and cannot be looked at.")
             return
-        known_after = self._await(node, step, makers)
-        if known_after is None:
+        providing = self._await(node, step, makers)
+        if providing is None:
             return
         stuck = min((origin for origin in found.leans_on if origin in self._blockers), default=None)
         if stuck is not None:
             detail = f"It would take along what {stuck} removes, and that is held."
             self._skip(node, step, self._blockers[stuck], detail)
             return
-        self._act(turn, found, known_after | found.awaits, marks)
+        self._act(turn, evolve(found, awaits=found.awaits.union(providing.values()), providing=providing), marks)
 
     def _renew(self, turn: _Turn, step: Step, effects: Iterable[Effect]) -> None:
         """Remember which directories the step makes where something else stands, or where nobody can look yet."""
@@ -217,9 +219,9 @@ class Draft:
 
     def _await(
         self, node: Node, step: Step, makers: Mapping[Need, Sequence[ResourceId]]
-    ) -> frozenset[ResourceId] | None:
-        """Return whose actions provide what the step needs; None when they do not, which is its verdict then."""
-        found: set[ResourceId] = set()
+    ) -> Mapping[Need, ResourceId] | None:
+        """Return whose action provides what the step needs; None when none does, which is its verdict then."""
+        found: dict[Need, ResourceId] = {}
         for need in step.needs:
             free = [maker for maker in makers[need] if maker not in self._blockers]
             if not makers[need]:
@@ -228,32 +230,36 @@ class Draft:
             if not free:
                 self._skip(node, step, self._blockers[makers[need][0]])
                 return None
-            found.add(free[0])
-        return frozenset(found)
+            found[need] = free[0]
+        return found
 
-    def _act(
-        self,
-        turn: _Turn,
-        found: _Decision,
-        known_after: frozenset[ResourceId],
-        marks: Mapping[ResourceId, Operation],
-    ) -> None:
+    def _act(self, turn: _Turn, found: _Decision, marks: Mapping[ResourceId, Operation]) -> None:
         origin, node, step, provider = turn.origin, turn.node, found.step, turn.provider
         hazards = hazards_of(node, step, provider)
         if step.takes and step.operation.removes:
             hazards |= {Hazard.DATA_LOSS}
-        is_start = self.owing.starts(origin, step, turn.observation)
         action = evolve(
-            self._action(turn, step, hazards, known_after, marks),
-            requires=self._required[origin] | known_after | found.leans_on,
+            self._action(turn, step, hazards, found.awaits, marks),
+            requires=self._required[origin] | found.awaits | found.leans_on,
             transaction=self._transaction(turn, step),
-            guards=self.owing.guards_of(origin) if is_start else (),
+            unmarked=self.owing.unmarked_of(origin, marks),
+            hoped=self._hoped(found.providing),
+            along=self._along(found.providing),
+            guards=self.owing.guards_of_own(origin, step),
         )
         if action.hold is not None:
             self._blockers[origin] = origin
         self.actions[origin] = action
         if step.operation is Operation.DELETE and step.removes:
             self._removals.add(node, step.takes)
+
+    def _hoped(self, providing: Mapping[Need, ResourceId]) -> Mapping[Target, ResourceId]:
+        needed = {need.target: maker for need, maker in providing.items()}
+        return {target: maker for target, maker in needed.items() if not self._makers.is_sure(maker, target)}
+
+    def _along(self, providing: Mapping[Need, ResourceId]) -> frozenset[str]:
+        some = (self._makers.along(maker) for need, maker in providing.items() if need.target.kind == "path")
+        return frozenset[str]().union(*some)
 
     def _action(
         self,

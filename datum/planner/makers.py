@@ -15,6 +15,9 @@ _EARLIER: Final = 2
 _NAMED: Final = 3
 _ANY: Final = 4
 
+_ROOT: Final = "root"
+_ANY_PATH: Final = Target("path", ANY_KEY)
+
 
 class Makers:
     """What the steps of a plan so far make, certainly or possibly."""
@@ -23,11 +26,29 @@ class Makers:
         """Begin with none."""
         self._graph = graph
         self._found: dict[Target, list[tuple[bool, ResourceId]]] = {}
+        self._along: dict[ResourceId, frozenset[str]] = {}
 
     def add(self, origin: ResourceId, effects: Iterable[Effect]) -> None:
         """Add what the step of a resource makes."""
+        owners: set[str] = set()
         for effect in effects:
             self._found.setdefault(effect.target, []).append((effect.certain, origin))
+            if effect.target == _ANY_PATH:
+                owners.add(_ROOT)
+            elif effect.target.kind == "user" and effect.certain:
+                owners |= {_ROOT, effect.target.key}
+        self._along[origin] = frozenset(owners)
+
+    def is_sure(self, maker: ResourceId, target: Target) -> bool:
+        """Whether an action makes this very target, for certain."""
+        return (True, maker) in self._found.get(target, ())
+
+    def along(self, maker: ResourceId) -> frozenset[str]:
+        """Return the owners of what comes along with a directory that an action makes.
+
+        A package brings what its script writes as root, a new account its skeleton; a directory comes empty.
+        """
+        return self._along[maker]
 
     def of(self, origin: ResourceId, target: Target) -> tuple[ResourceId, ...]:
         """Return what may make a target that a resource needs, the likeliest first, else as they stand in the plan."""

@@ -79,6 +79,23 @@ def runs(node: Node, fields: Mapping[str, FieldValue], provider: AnyRefreshed) -
     return refresh_step(node, owing, provider) is not None
 
 
+def starts(node: Node, step: Step, observed: Present | Absent, provider: AnyRefreshed) -> bool:
+    """Whether a step starts what does not run.
+
+    Raises:
+        BreachError: the provider raised or broke its contract.
+    """
+    if isinstance(observed, Present) and runs(node, observed.fields, provider):
+        return False
+    return runs(node, fields_after(observed, step), provider)
+
+
+def fields_after(observed: Present | Absent, step: Step | None) -> Mapping[str, FieldValue]:
+    """Return the fields of a resource once a step was done; what is known of an absent one holds on."""
+    changes = step.changes if step is not None else ()
+    return {**observed.fields, **{change.name: change.after for change in changes}}
+
+
 def mark_step(before: str | None, owed: str | None) -> Step:
     """Return the step that marks: what is owed afterwards is the stronger of both."""
     return Step(Operation.MARK, (Change(OWES, before, strongest(before, owed)),))

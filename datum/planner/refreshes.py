@@ -6,31 +6,31 @@ nothing, and neither does clearing a leftover; what is started by its own action
 or shall not run, is neither marked nor refreshed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Final
 
 from attrs import field, frozen
 
 from datum.model.check import Check
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
-from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present, Unobservable
+from datum.model.observation import Absent, NotApplicable, Observation, Present, Unobservable
 from datum.model.plan import ATTRIBUTES, OWES, Action, Operation, Step, sweeps
 from datum.planner.decide import BreachError, all_are, decide, guarded
 from datum.planner.inputs import Declaration, PlanInput
 from datum.planner.owes import (
     AnyRefreshed,
+    fields_after,
     mark_step,
     owed_in,
     refresh_step,
     restart_step,
     runs,
+    starts,
     strongest,
     triggers_of,
 )
 from datum.provider.contract import AnyProvider, CheckingProvider, RefreshedProvider, ValidatedProvider
-
 
 
 @frozen
@@ -103,7 +103,7 @@ class Refreshes:
 
     def _may_run(self, service: _Service) -> bool:
         step = decide(service.node, service.observed, service.provider)
-        return runs(service.node, _fields_after(service.observed, step), service.provider)
+        return runs(service.node, fields_after(service.observed, step), service.provider)
 
     def check(self, origin: ResourceId) -> None:
         """Answer for what a provider did wrong when it was asked of this service.
@@ -124,6 +124,10 @@ class Refreshes:
             for service, operation in self._listing_before.get(origin, {}).items():
                 found[service] = _stronger(found.get(service), operation)
         return dict(sorted(found.items())) if found and self._counts(node, step, observation) else {}
+
+    def unmarked_of(self, origin: ResourceId, marks: Container[ResourceId]) -> frozenset[ResourceId]:
+        """Return the services that list a resource and are not marked before its step is done."""
+        return frozenset(service for service in self._listing.get(origin, ()) if service not in marks)
 
     def unseen_of(self, marks: Mapping[ResourceId, Operation]) -> ResourceId | None:
         """Return a service that would have to be marked, and that cannot be looked at."""
@@ -163,9 +167,7 @@ class Refreshes:
         service = self._services.get(origin)
         if service is None or step.operation is Operation.DELETE or isinstance(observation, Unobservable):
             return False
-        if isinstance(observation, Present) and runs(service.node, observation.fields, service.provider):
-            return False
-        return runs(service.node, _fields_after(observation, step), service.provider)
+        return starts(service.node, step, observation, service.provider)
 
     def mark(self, origin: ResourceId, owed: Iterable[str]) -> Action:
         """Return the action that marks a service with the strongest of what it will owe."""
@@ -208,9 +210,23 @@ class Refreshes:
         # What something earlier may have started is not started by its own action any more.
         if own is not None and not may_run and self.starts(origin, own.step, service.observed):
             return None
-        fields = _fields_after(service.observed, own.step if own is not None else None)
+        fields = fields_after(service.observed, own.step if own is not None else None)
         step = refresh_step(service.node, Present({**fields, OWES: owes}), service.provider)
         return restart_step(owes) if step is None and may_run else step
+
+    def guards_of_own(self, origin: ResourceId, step: Step) -> tuple[Check, ...]:
+        """Return the checks that judge the host before a service's own action: of every one that leaves it running.
+
+        What runs now may be dead at its turn, and any step is a start then.
+
+        Raises:
+            BreachError: a provider raised or broke its contract.
+        """
+        service = self._services.get(origin)
+        if service is None or step.operation is Operation.DELETE:
+            return ()
+        fields = fields_after(service.observed, step)
+        return self.guards_of(origin) if runs(service.node, fields, service.provider) else ()
 
     def guards_of(self, origin: ResourceId) -> tuple[Check, ...]:
         """Return the checks that judge the host before a service is started or refreshed, each once.
@@ -268,9 +284,3 @@ def _turned(
         for origin, operation in listed.items():
             found.setdefault(origin, {})[service] = operation
     return found
-
-
-def _fields_after(observed: Present | Absent, step: Step | None) -> Mapping[str, FieldValue]:
-    """Return the fields of a resource once a step was done as it says; what is known of an absent one holds on."""
-    changes = step.changes if step is not None else ()
-    return {**observed.fields, **{change.name: change.after for change in changes}}

@@ -16,7 +16,7 @@ from datum.model.observation import Absent, NotApplicable, Observation, Present,
 from datum.model.plan import ATTRIBUTES, LOADED, OWES, Action, Change, Hold, HoldReason, Need, Operation, Replan, Step
 from datum.planner.anew import foreseen_absent
 from datum.planner.decide import BreachError, decide, deletion, equals, hazards_of, sweep, unallowed
-from datum.planner.owes import AnyRefreshed, mark_step, marked_by, owed_in, refresh_step, runs
+from datum.planner.owes import AnyRefreshed, mark_step, marked_by, owed_in, refresh_step, runs, starts
 from datum.provider.contract import AnyProvider, RefreshedProvider
 
 
@@ -28,6 +28,7 @@ def replan(  # noqa: PLR0913  # named parts of one question, those after the fir
     providers: Mapping[str, AnyProvider],
     older: tuple[Node, ...] = (),
     package: str | None = None,
+    owners: frozenset[str] = frozenset(),
     provided: frozenset[Target] = frozenset(),
 ) -> Replan:
     """Plan one action again.
@@ -39,6 +40,7 @@ def replan(  # noqa: PLR0913  # named parts of one question, those after the fir
         providers: every type.
         older: what the trail declared under this id.
         package: the package that owns what is there, if one does.
+        owners: the users who own what is there, where that may have come along with its directory.
         provided: targets of what is staged together with it: there, or gone, as soon as it is.
     """
     folders = {target.key for target in provided if target.kind == "path" and not target.leaf}
@@ -56,8 +58,11 @@ def replan(  # noqa: PLR0913  # named parts of one question, those after the fir
             return Replan()
         hazards = hazards_of(node, step, provider) if step.operation is not Operation.MARK else frozenset()
         is_found = action.operation is Operation.CREATE and isinstance(observation, Present)
-        if is_found and not _keeps_all(step) and not _came_along(action) and not _is_nobodys(observation, provider, older, package):
+        is_made = _keeps_all(step) or _came_along(action, owners)
+        if is_found and not is_made and not _is_nobodys(observation, provider, older, package):
             hazards |= {Hazard.DATA_LOSS}
+        if action.unmarked and _is_read(node, observation, step, provider):
+            return Replan(hold=_changed(action, f"{min(action.unmarked)} lists it, and is not marked for what changed"))
     except BreachError as error:
         return Replan(hold=_changed(action, error.unobservable.detail), is_breach=True)
     return _compare(action, _without(step, provided), unallowed(node, hazards - action.hazards, older))
@@ -68,12 +73,24 @@ def _keeps_all(step: Step) -> bool:
     return step.operation is Operation.UPDATE and all(change.name in ATTRIBUTES for change in step.changes)
 
 
-def _came_along(action: Action) -> bool:
-    """Whether not even its directory was there when it was planned: then what is found was made by this pass.
+def _came_along(action: Action, owners: frozenset[str]) -> bool:
+    """Whether what is found was made by this pass: with its directory, by whom that brings things along.
 
     A home comes with the files of its skeleton, and a package with what its script writes.
     """
-    return any(need.target.kind == "path" for need in action.step.needs)
+    return bool(owners) and owners <= action.along
+
+
+def _is_read(node: Node, observed: Present | Absent, step: Step, provider: AnyProvider) -> bool:
+    """Whether a step changes what a service that lists the resource may have read.
+
+    Raises:
+        BreachError: the provider raised or broke its contract.
+    """
+    if isinstance(provider, RefreshedProvider):
+        return starts(node, step, observed, provider)
+    is_repair = all(change.sweeps or change.name in ATTRIBUTES for change in step.changes)
+    return step.operation is not Operation.UPDATE or not is_repair
 
 
 def _is_nobodys(observation: Observation, provider: AnyProvider, older: Iterable[Node], package: str | None) -> bool:
@@ -160,9 +177,19 @@ def _compare(action: Action, step: Step, added: frozenset[Hazard]) -> Replan:
     if grown := sorted(set(step.takes).difference(action.takes)):
         return Replan(hold=_changed(action, f"it would now take along {grown[0]}"))
     if step.needs:
-        return Replan(hold=_changed(action, step.needs[0].detail))
+        return _lacking(action, step.needs[0])
     now = (step.operation, step.changes, step.takes)
     return Replan(step, differs=now != (action.operation, action.changes, action.takes))
+
+
+def _lacking(action: Action, need: Need) -> Replan:
+    """Say what is not there: gone since it was planned, or never brought by what was to bring it."""
+    maker = action.hoped.get(need.target)
+    if maker is None:
+        return Replan(hold=_changed(action, need.detail))
+    detail = f"{need.detail} {maker} was to bring the {need.target}, and did not."
+    release = f"see what {maker} brings and correct the name, or declare what does bring it"
+    return Replan(hold=Hold(HoldReason.CHANGED_UNDER_US, detail, release), is_impossible=True)
 
 
 def _changed(action: Action, what: str) -> Hold:

@@ -311,6 +311,15 @@ class HostReader(Protocol):
         """
         ...
 
+    def once(self, key: str) -> bool:
+        """Return True the first time that a key is asked for in this pass, by whatever reader or writer of it.
+
+        For what costs too much to be tried twice in a pass, as fetching lists from an archive that is out of reach:
+        who gets True does it, and nobody tries again, whatever became of it. Nothing of this outlives the pass. A key
+        begins with the name of the type that asks: `package.update`.
+        """
+        ...
+
 
 class HostWriter(HostReader, Protocol):
     """Doing. Every method is one conditional, atomic, synced change, or raises `HostError` and left nothing."""

@@ -51,6 +51,8 @@ class UnitFacts:
     changed: int = 0
     # `TriggeredBy`: sockets, timers and paths that start it.
     triggered_by: tuple[str, ...] = ()
+    # `Triggers`: what this socket, timer or path starts; of a socket with Accept=yes its connections, too.
+    triggers: tuple[str, ...] = ()
     # Type of the job that is queued or running for it; empty for none.
     job: str = ""
 
@@ -62,6 +64,13 @@ class ManagerReader(Protocol):
         """Return what is loaded under each name, in one conversation; a unit that is not there has load `not-found`.
 
         A name that systemd does not take has load `error`.
+        """
+        ...
+
+    def instances(self, template: str) -> tuple[str, ...]:
+        """Return the names of the loaded instances of a template, `app@one.service` of `app@.service`, sorted.
+
+        What is not loaded does not run.
         """
         ...
 

@@ -104,6 +104,8 @@ class Work:
             return ActionResult(action, Outcome.SKIPPED, blocked_by=blocker)
         observation = self.means.observe(action)
         answer = self.means.replan(action, observation, staged)
+        if answer.hold is not None and answer.is_impossible:
+            return self._impossible(action, answer.hold, self.means.monotonic() - begun)
         if answer.hold is not None:
             cause = FailureCause.BREACH if answer.is_breach else _cause_of(observation)
             held = self.held(action, answer.hold)
@@ -113,6 +115,18 @@ class Work:
                 action, Outcome.ALREADY, Verification(converged=True), duration=self.means.monotonic() - begun
             )
         return Ready(action, answer.step, self.means.node_of(action), begun, answer.differs)
+
+    def _impossible(self, action: Action, hold: Hold, duration: float) -> ActionResult:
+        found = Diagnostic(
+            code="not-brought",
+            summary="What an action needs was to be brought before it, and was not.",
+            detail=hold.detail,
+            hint=hold.release,
+            resource=str(action.resource),
+            location=action.location,
+        )
+        cause = FailureCause.IMPOSSIBLE
+        return ActionResult(action, Outcome.FAILED, diagnostics=(found,), cause=cause, duration=duration)
 
     def held(self, action: Action, hold: Hold) -> ActionResult:
         """Return the result of an action that is planned and not done."""

@@ -10,7 +10,8 @@ from datum.model.plan import Action, Plan, VerdictKind
 def waits(plan: Plan) -> Mapping[int, ResourceId]:
     """Return the actions that will be skipped, by number, each with what it waits for.
 
-    That is a held action, or a resource that is impossible, skipped or cannot be looked at. They stay in the plan, whose id names them: releasing the hold must not make it another plan.
+    That is a held action, or a resource that is impossible, skipped or cannot be looked at. They stay in the plan,
+    whose id names them: releasing the hold must not make it another plan.
     """
     held = {action.resource for action in plan.actions if action.hold is not None}
     stuck = {

@@ -100,7 +100,8 @@ class FakeHost(FakeWriter):
         )
 
     def close(self) -> None:
-        """Do nothing: there is nothing to let go of."""
+        """End the pass: what `once` was asked for in it may be asked for again."""
+        self._world.asked.clear()
 
     def add(self, path: str, file: FakeFile) -> None:
         """Put something at a path, and directories above it where there are none."""
@@ -251,8 +252,9 @@ class FakeHost(FakeWriter):
         self._world.faults.append(Fault(raised, method, subject, skip=skip, times=times, after=after))
 
     def heal(self) -> None:
-        """Let nothing go wrong any more."""
+        """Let nothing go wrong any more, in a pass of its own: what `once` was asked for may be asked for again."""
         self._world.faults.clear()
+        self._world.asked.clear()
 
     def snapshot(self) -> Mapping[str, FakeFile]:
         """Return what stands where now, to compare with later."""

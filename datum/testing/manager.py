@@ -6,7 +6,7 @@ from typing import Final
 from attrs import evolve
 
 from datum.host.jobs import DONE, job_failed, manager_refused
-from datum.host.unit_names import name_fault
+from datum.host.unit_names import name_fault, template_of
 from datum.provider.host import FileKind
 from datum.provider.manager import NEEDS_RELOAD, NEEDS_RESTART, UnitFacts
 from datum.testing.units import FakeUnit
@@ -27,6 +27,11 @@ class FakeManager:
         """As `ManagerReader`."""
         self._world.enter("units", " ".join(names))
         return {name: self._world.manager.facts(name, self._world.files) for name in names}
+
+    def instances(self, template: str) -> tuple[str, ...]:
+        """As `ManagerReader`."""
+        self._world.enter("instances", template)
+        return tuple(sorted(name for name in self._world.manager.units if template_of(name) == template))
 
     def journal(self, name: str, *, lines: int) -> str:
         """As `ManagerReader`."""

@@ -166,6 +166,13 @@ class FakeReader:
         ending(self._world)
         return True
 
+    def once(self, key: str) -> bool:
+        """As `HostReader`; `FakeHost.close` and `heal` end the pass."""
+        self._world.enter("once", key)
+        is_first = key not in self._world.asked
+        self._world.asked.add(key)
+        return is_first
+
     def _has_manager(self) -> bool:
         self._world.enter("manager", "")
         return self._is_running_system and self._world.manager.is_there

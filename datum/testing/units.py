@@ -81,7 +81,9 @@ class FakeUnits:
         marks = unit.facts.marks if self.has_marks else None
         names = unit.facts.names | {unit.facts.name}
         stale = unit.facts.needs_daemon_reload or is_other
-        return evolve(unit.facts, names=names, needs_daemon_reload=stale, marks=marks)
+        started = {other.facts.name for other in self.units.values() if unit.facts.name in other.facts.triggered_by}
+        triggers = tuple(sorted({*unit.facts.triggers, *started}))
+        return evolve(unit.facts, names=names, needs_daemon_reload=stale, marks=marks, triggers=triggers)
 
     def reload(self, files: Mapping[str, "FakeFile"]) -> None:
         """Read all unit files again: what runs goes on running, marks stay."""
@@ -212,5 +214,6 @@ def _alive(new: UnitFacts, old: UnitFacts) -> UnitFacts:
         restarts=old.restarts,
         changed=old.changed,
         triggered_by=old.triggered_by,
+        triggers=old.triggers,
         can_start=old.can_start,
     )

@@ -151,6 +151,8 @@ class FakeWorld:
     mounts: list[MountEntry] = field(factory=list)
     # Scopes that are alive, and what happens at their end; None: they do not end while somebody waits.
     scopes: dict[str, Ending | None] = field(factory=dict)
+    # Keys that `once` was asked for in this pass.
+    asked: set[str] = field(factory=set)
     # By the program's name, first of argv.
     checks: dict[str, Check] = field(factory=dict)
     faults: list[Fault] = field(factory=list)

@@ -14,6 +14,8 @@ DOCUMENT: Final = ROOT / "docs" / "diagnostics.md"
 
 # Kebab-case strings of the code that are no codes. A new one is a code, or stands here with what it is.
 NOT_CODES: Final = {
+    "auto-restart": "a state of units, in systemd's words",
+    "starting-again": "what a unit in that state is observed as",
     "btrfs-progs": "a package",
     "cat-file": "a command of git",
     "cifs-utils": "a package",

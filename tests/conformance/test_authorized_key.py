@@ -12,7 +12,13 @@ class TestAuthorizedKey(ProviderConformance):
     provider_class: ClassVar[type[AnyProvider]] = AuthorizedKeyProvider
     cases: ClassVar[tuple[ConformanceCase, ...]] = tuple(
         ConformanceCase(
-            case.title, case.name, case.attributes, case.operation, case.arrange, converges=not case.is_refused
+            case.title,
+            case.name,
+            case.attributes,
+            case.operation,
+            case.arrange,
+            converges=not case.is_refused,
+            can_delete="obstacle" not in case.data,
         )
         for case in read_cases()
         if "unobservable" not in case.data["observed"]

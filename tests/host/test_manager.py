@@ -55,6 +55,7 @@ def test_units_are_described_as_the_manager_has_them(booted: Booted, agent_bind:
         "restarts": 0,
         "user": "nobody",
         "triggered_by": [],
+        "triggers": [],
         "job": "",
     }
     aliased = answer["other.service"]
@@ -66,6 +67,24 @@ def test_units_are_described_as_the_manager_has_them(booted: Booted, agent_bind:
     assert answer["t@.service"]["load"] == answer["bad/name.service"]["load"] == answer["ssh"]["load"] == "error"
     assert answer["t@.service"]["load_error"] == "Unit name t@.service is missing the instance name."
     assert (answer["-.mount"]["active"], answer["-.mount"]["kind"]) == ("active", "")
+
+
+def test_instances_of_a_template_are_listed(booted: Booted, agent_bind: AgentBind) -> None:
+    write_unit(booted, "t@.service", SLEEP)
+    write_unit(booted, "tt@.service", SLEEP)
+    booted.write("/etc/systemd/system/s.socket", "[Socket]\nListenStream=/run/s.sock\nService=t@one.service\n")
+    booted.run(["systemctl", "daemon-reload"])
+    booted.run(["systemctl", "start", "s.socket"])
+    booted.run(["systemctl", "start", "t@two.service", "t@one.service", "tt@one.service"])
+    answer = python(
+        booted,
+        agent_bind,
+        """
+        answer = [manager.instances(name) for name in ("t@.service", "t@.socket", "none@.service")]
+        answer += [facts("s.socket").triggers, facts("t@one.service").triggered_by]
+        """,
+    )
+    assert answer == [["t@one.service", "t@two.service"], [], [], ["t@one.service"], ["s.socket"]]
 
 
 def test_a_unit_with_a_bad_setting_and_a_masked_one_say_so(booted: Booted, agent_bind: AgentBind) -> None:

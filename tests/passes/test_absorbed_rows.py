@@ -11,7 +11,7 @@ from tests.harness.plugin import AgentBind
 from tests.harness.strace import Strace
 from tests.passes.scene import Scene, run
 from tests.proofs.on_host import disk
-from tests.proofs.owed_host import CONF, UNIT_FILE, UNLIMITED, OwedHost, app, owed_host, unit_text
+from tests.proofs.owed_host import CONF, UNIT_FILE, OwedHost, app, owed_host, unit_text
 
 CLOSED: Final = {"failed", "unverified", "skipped", "held", "busy", "unobservable"}
 INSTALL: Final = "[Install]\nWantedBy=multi-user.target\n"
@@ -151,10 +151,8 @@ def test_h6_what_an_action_concerns_is_observed_after_it(host: OwedHost) -> None
     assert done.applied == [("service:app", "mark"), (f"file:{CONF}", "update"), ("service:app", "restart")]
     host.sh("systemctl stop app; systemctl disable app")
     seen = host.plan().entry("service:app", "create")
-    assert {change["field"]: (change["before"], change["after"]) for change in seen["changes"]}["running"] == (
-        None,
-        True,
-    )
+    changes = {change["field"]: (change["before"], change["after"]) for change in seen["changes"]}
+    assert changes["running"] == (False, True)
 
 
 def test_m9_what_a_declaration_needs_follows_from_it_and_is_judged_for_every_host(scene: Scene) -> None:
@@ -173,8 +171,7 @@ def test_m9_what_a_declaration_needs_follows_from_it_and_is_judged_for_every_hos
     ran = run("validate", "--fleet", scene.url, "--json")
     assert ran.code == 65
     assert '"unknown-reference"' in ran.out
-    assert "web2" in ran.out
-    assert "web3" in ran.out
+    assert ran.json["hosts"] == ["web1"], "the only one that is sound"
 
 
 def test_m10_equal_declarations_of_two_modules_are_one_and_others_are_refused(scene: Scene) -> None:
@@ -230,7 +227,7 @@ def test_m13_what_a_service_cannot_read_fails_the_pass_with_its_own_words(host: 
 
 
 def test_m16_restart_on_and_reload_on_do_what_they_say(host: OwedHost) -> None:
-    lists = {"restart_on": ["file:/etc/app.more"], "reload_on": [f"file:{CONF}"]}
+    lists: dict[str, Any] = {"restart_on": ["file:/etc/app.more"], "reload_on": [f"file:{CONF}"]}
     more = {"file:/etc/app.more": {"content": "x\n"}}
     host.begin({**app(**lists), **more})
     host.apply({**app("two", **lists), **more})

@@ -1,4 +1,4 @@
-"""Which resource comes after which without being told (design 4.5): each pair with its reason, in `graph` and in `why`."""
+"""Which resource comes after which without being told (design 4.5): each pair with its reason, in `graph` and `why`."""
 
 import json
 from collections.abc import Mapping
@@ -62,7 +62,7 @@ PAIRS: Final[list[tuple[str, str, Mapping[str, Any], Mapping[str, Any], str, str
     ("service:app", "unit:app.service/x", {"running": True}, {"content": UNIT}, HARD, "drop-in"),
     ("service:app", "service:app.socket", {"running": True}, {"running": True}, SOFT, "its socket"),
     ("unit:app.service/x", "unit:app.service", {"content": UNIT}, {"content": UNIT}, SOFT, "unit file"),
-    ("package:app", "package_source:app", {}, SOURCE, SOFT, "package source"),
+    ("package:app", "package_source:app", {}, SOURCE, HARD, "package source"),
     ("package:app", "file:/etc/apt/preferences.d/app", {}, TEXT, SOFT, "apt configuration"),
     ("package:app", "user:app", {}, {}, SOFT, "account of the same name"),
     ("file:/srv/data/a", "mount:/srv/data", TEXT, MOUNT, HARD, "mount above"),

@@ -1,9 +1,8 @@
 """The files of accounts below a root, without what is different from run to run, and whether they agree.
 
-What the shadow tools leave behind when they are killed, and what nobody minds, is told apart here, each with its reason.
+What the shadow tools leave behind when they are killed, and nobody minds, is told apart here, each with its reason.
 """
 
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -26,7 +25,12 @@ _CHOSEN: Final = {
 }
 # A file, and the one that has its accounts: userdel(8) and groupdel(8) write that first. What is left then counts for
 # nobody, and goes when an account of that name is made.
-_OF: Final = {"etc/shadow": "etc/passwd", "etc/subuid": "etc/passwd", "etc/subgid": "etc/passwd", "etc/gshadow": "etc/group"}
+_OF: Final = {
+    "etc/shadow": "etc/passwd",
+    "etc/subuid": "etc/passwd",
+    "etc/subgid": "etc/passwd",
+    "etc/gshadow": "etc/group",
+}
 _LEFT: Final = re.compile(r"no matching (password|group) file entry in /etc/(passwd|group)\n.*\n?")
 _UNCHANGED: Final = re.compile(r"(pwck|grpck): no changes\n?")
 
@@ -38,7 +42,7 @@ def is_of_no_account(root: Path, path: str) -> bool:
     if not _LOCK.fullmatch(path) or not (root / path).exists():
         return False
     holder = (root / path).read_bytes().strip(b"\0\n ")
-    return not holder.isdigit() or not os.path.exists(f"/proc/{int(holder)}")
+    return not holder.isdigit() or not Path(f"/proc/{int(holder)}").exists()
 
 
 def plain(root: Path, path: str) -> bytes:

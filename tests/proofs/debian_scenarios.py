@@ -37,7 +37,7 @@ def _first_accounts() -> Resources:
         "user:changed": {"comment": "old", "shell": "/bin/sh", "uid": 4001, "password": _HASH},
         "user:removed": {"uid": 4002},
         "user:owner": {"uid": 4003},
-        "group:changed": {"gid": 4010, "members": ["games"]},
+        "group:renumbered": {"gid": 4010, "members": ["games"]},
         "group:removed": {"gid": 4011},
         "authorized_key:owner/changed": {"key": _KEYS[0]},
         "authorized_key:changed/dropped": {"key": _KEYS[0]},
@@ -50,18 +50,26 @@ def _second_accounts() -> Resources:
         "group:crew": {"gid": 4012, "members": ["games", "news"]},
         "group:system": {"system": True},
         "user:made": {
-            **{"comment": "Dëploy", "groups": ["made-by", "mail"], "password": _HASH, "locked": True},
-            **{"expires": "2031-12-31", "max_days": 90},
+            "comment": "Dëploy",
+            "groups": ["made-by", "mail"],
+            "password": _HASH,
+            "locked": True,
+            "expires": "2031-12-31",
+            "max_days": 90,
         },
         "group:made-by": {"gid": 4013},
         "user:system": {"system": True, "group": "system"},
         "user:changed": {
-            **{"comment": "new", "shell": "/bin/bash", "uid": 4001, "password": _OTHER_HASH},
-            **{"groups": ["made-by"], "max_days": 30},
+            "comment": "new",
+            "shell": "/bin/bash",
+            "uid": 4001,
+            "password": _OTHER_HASH,
+            "groups": ["made-by"],
+            "max_days": 30,
         },
         "user:removed": _GONE,
         "user:owner": {"uid": 4003},
-        "group:changed": {"gid": 4014, "members": ["games", "news"]},
+        "group:renumbered": {"gid": 4014, "members": ["games", "news"]},
         "group:removed": _GONE,
         "authorized_key:owner/changed": {"key": _KEYS[0], "options": ["no-pty"]},
         "authorized_key:made/key": {"key": _KEYS[1]},
@@ -128,5 +136,10 @@ ACCOUNTS: Final = Scenario(
     "accounts", _first_accounts(), _second_accounts(), _nothing, on_debian=True, stepwise=_OF_SHADOW_TOOLS
 )
 SETTINGS: Final = Scenario(
-    "settings", _first_settings(), _second_settings(), _nothing, on_debian=True, stepwise=r"etc/rc\d\.d/.*|etc/systemd/system/(.*/)?\.#.*"
+    "settings",
+    _first_settings(),
+    _second_settings(),
+    _nothing,
+    on_debian=True,
+    stepwise=r"etc/fstab|etc/rc\d\.d/.*|etc/systemd/system/(.*/)?\.#.*",
 )

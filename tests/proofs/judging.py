@@ -45,7 +45,7 @@ def judge(stage: Stage, trace: Trace, strike: Strike) -> Verdict:
     with stage.copy() as root:
         struck = run_struck(stage, root, strike)
         states = State.read_all(root)
-        wrong = [*_judge_strike(strike, struck), *_judge_end(strike, struck), *judge_host(stage, root, states)]
+        wrong = [*_judge_strike(stage, strike, struck), *_judge_end(strike, struck), *judge_host(stage, root, states)]
         wrong += _judge_set(stage, trace, strike, struck, states)
         if not strike.ends_the_pass:
             wrong += _judge_rest(stage, root, strike, struck, states)
@@ -56,8 +56,11 @@ def judge(stage: Stage, trace: Trace, strike: Strike) -> Verdict:
     return Verdict(strike, struck.code, achieved, tuple(wrong))
 
 
-def _judge_strike(strike: Strike, struck: Struck) -> Iterator[str]:
+def _judge_strike(stage: Stage, strike: Strike, struck: Struck) -> Iterator[str]:
     """A strike elsewhere would prove something else."""
+    if struck.likeness is not None and strike.point.name == "openat" and stage.scenario and stage.scenario.on_debian:
+        # While a program runs, the agent looks at its own files by the clock, so its opens cannot be counted.
+        return
     if struck.likeness is None:
         yield f"the pass never made call {strike.point.nth} of {strike.point.name}"
     elif not strike.point.is_child and _target(struck.likeness) != _target(strike.point.likeness):

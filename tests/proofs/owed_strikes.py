@@ -13,13 +13,12 @@ from typing import Any, Final, Self
 from attrs import frozen
 
 from tests.harness.strace import Call, parse
-from tests.proofs.owed_host import CONF, OWN, OwedHost, Resources, app, unit_text
+from tests.proofs.owed_host import CONF, OWN, UNIT_FILE, OwedHost, Resources, app, unit_text
 
 SEED: Final = "datum"
 # Comes back by itself when it crashes, and may be started as often as the strikes want.
 UNIT: Final = unit_text(more="Restart=always\nRestartSec=50ms\n[Unit]\nStartLimitIntervalSec=0\n")
 _LOG: Final = "/dev/shm/strace.log"
-_KEPT: Final = "/root/first.tar"
 _KILLED: Final = (-9, 137)
 _SECONDS: Final = 60
 
@@ -95,6 +94,8 @@ class Scene:
     """A host at its first revision, whose source has the second one; what a clean pass between them calls."""
 
     host: OwedHost
+    # The commit of the second revision.
+    head: str
     points: Points
 
     @classmethod
@@ -103,18 +104,20 @@ class Scene:
     ) -> Self:
         """Enforce the first revision, keep what that left, and trace the pass to the second one."""
         host.begin(first)
-        host.sh(f"cd /; tar -cf {_KEPT} {OWN} etc/app*")
         host.declare(second)
+        head = host.repository.git("rev-parse", "HEAD")
+        host.sh(f"cd /; tar -cf /root/{head}.tar {OWN} etc/app* {UNIT_FILE.lstrip('/')}")
         traced = ["-f", "-y", "-s", "400"]
         done = _strace(host, traced)
         assert done.returncode == 0, done.stdout + done.stderr
-        return cls(host, Points.of(parse(host.machine.read(_LOG).decode(errors="replace")), changes))
+        return cls(host, head, Points.of(parse(host.machine.read(_LOG).decode(errors="replace")), changes))
 
     def reset(self) -> OwedHost:
         """Put the host back to the first revision, with a service that read its content and owes nothing."""
+        self.host.repository.git("reset", "--quiet", "--hard", self.head)
         self.host.sh(f"""
-            cd /; rm -rf {OWN} /etc/app* /etc/.app* /run/app.*; tar -xf {_KEPT}
-            systemctl restart app; rm -f /run/app.log
+            systemctl stop app; rm -rf /{OWN.replace(" ", " /")} /etc/app* /etc/.app* /run/app*
+            tar -C / -xf /root/{self.head}.tar; systemctl daemon-reload; systemctl start app; rm /run/app.log
         """)
         assert (self.host.markers(), self.host.shown()["ActiveState"]) == (set(), "active")
         return self.host

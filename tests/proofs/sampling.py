@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from tests.proofs.judging import judge
+from tests.proofs.judging import Verdict, judge
 from tests.proofs.points import KILL, Point, Strike, Trace
 from tests.proofs.stage import Stage
 
@@ -34,7 +34,15 @@ def strike_all(stage: Stage, trace: Trace, strikes: Sequence[Strike]) -> None:
     Raises:
         AssertionError: something does not hold, or there was nothing to strike at.
     """
-    verdicts = [judge(stage, trace, strike) for strike in strikes]
+    expect_nothing_wrong([judge(stage, trace, strike) for strike in strikes])
+
+
+def expect_nothing_wrong(verdicts: Sequence[Verdict]) -> None:
+    """Expect that everything holds after every strike.
+
+    Raises:
+        AssertionError: something does not hold, or there was nothing to strike at.
+    """
     print(f"{len(verdicts)} strikes, exit codes {dict(Counter(verdict.code for verdict in verdicts))}")
     assert verdicts
     wrong = [str(verdict) for verdict in verdicts if verdict.wrong]

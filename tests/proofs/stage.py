@@ -33,6 +33,8 @@ JUDGES: Final = "judges-the-set"
 ACCEPTS: Final = "etc/accepts"
 # How a program is kept from namespaces of its own, as in most containers.
 WITHOUT_NAMESPACES: Final = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
+
+
 @frozen
 class State:
     """What stands at a path, by all that a reader of the host can see."""

@@ -334,6 +334,7 @@ def test_a_service_keeps_its_account_from_moving_on_a_booted_host(
     machine.run(["systemd-run", "--uid=svc", "--unit=busy", "sleep", "1000"])
     fleet.commit({"user:svc": {"system": True, "uid": 4001}})
     assert "svc has running processes" in fleet.datum(machine, "apply", code=1)
-    machine.run(["systemctl", "stop", "busy"])
+    stopped = {"service:busy": {"running": False, "allow": ["outage"]}}
+    fleet.commit({"user:svc": {"system": True, "uid": 4001, "after": ["service:busy"]}, **stopped})
     fleet.datum(machine, "apply")
     assert line_of(machine, "/etc/passwd", "svc").split(":")[2] == "4001"

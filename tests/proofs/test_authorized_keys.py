@@ -127,7 +127,7 @@ def test_a_link_in_the_place_of_the_file_is_not_followed(machine: Oneshot, fleet
     before = machine.read("/etc/shadow")
     fleet.commit(key())
     fleet.enrol(machine)
-    assert "is no regular file" in fleet.datum(machine, "apply", code=1)
+    assert "and no regular file" in fleet.datum(machine, "apply", code=1)
     assert machine.read("/etc/shadow") == before
 
 

@@ -24,7 +24,8 @@ printf '#!/bin/sh\\n[ -s /etc/nginx/nginx.conf ]\\n' > /usr/sbin/nginx; chmod 07
 printf '[Service]\\nExecStart=/bin/sleep infinity\\nExecReload=/bin/true\\n[Install]\\nWantedBy=multi-user.target\\n' \
     > /usr/lib/systemd/system/nginx.service
 useradd mallory
-ip link add eth0.100 type dummy
+groupadd interns
+ip link add eth0.100 type veth peer name other
 systemctl daemon-reload
 """
 

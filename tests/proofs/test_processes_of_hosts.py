@@ -44,7 +44,8 @@ class Size:
         cd /etc/systemd/system
         names=
         for one in $(seq 0 {self.services - 1}); do
-            printf '[Service]\\nExecStart=/bin/sleep infinity\\n[Install]\\nWantedBy=multi-user.target\\n' > s$one.service
+            printf '[Service]\\nExecStart=/bin/sleep infinity\\n' > s$one.service
+            printf '[Install]\\nWantedBy=multi-user.target\\n' >> s$one.service
             names="$names s$one.service"
         done
         systemctl daemon-reload; systemctl --quiet enable --now $names

@@ -13,8 +13,9 @@ from datum.model.identity import ResourceId
 from datum.model.manifest import Hazard, Limits, OnRemoval, Resource
 from datum.model.observation import Absent, FieldValue, Observation, ObservedState, Present, Unobservable
 from datum.model.plan import Action, HoldReason, Operation, OrphanState, Plan, VerdictKind
+from datum.planner.along import TAKEN_ALONG
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
-from datum.planner.orphans import find_orphans
+from datum.planner.orphans import TAKEN_OVER, find_orphans
 from datum.planner.plan import plan_pass
 from datum.provider.contract import Removal
 from datum.provider.paths import is_below
@@ -405,9 +406,12 @@ def test_nothing_is_removed_but_what_equals_a_declaration_in_its_place_and_belon
     plan = plan_pass(evolve(given, orphans=orphans))
     assert [word.resource for word in plan.orphans] == sorted(orphans)
     removed = [action for action in plan.actions if action.orphan_of is not None]
-    assert {action.resource for action in removed} == {
-        word.resource for word in plan.orphans if word.state is OrphanState.REMOVE
-    }
+    doing = [action for action in plan.actions if action.hold is None and action.operation.removes]
+    going = {word.resource: word for word in plan.orphans if word.state is OrphanState.REMOVE}
+    assert {action.resource for action in removed} <= going.keys()
+    for origin in going.keys() - {action.resource for action in removed}:
+        assert going[origin].rule in {TAKEN_ALONG, TAKEN_OVER}, "it goes with something that the target says"
+        assert any(is_below(origin.name, one.resource.name) for one in doing)
     event(f"removed: {len(removed)}")
     for action in removed:
         sights = orphans[action.resource].sights

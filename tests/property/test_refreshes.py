@@ -318,6 +318,28 @@ def test_a_held_refresh_is_held_for_a_reason_of_its_service_and_a_mark_never(
             assert action.marks == {}
 
 
+states = st.builds(
+    lambda value, owner: {"value": value, "owner": owner}, st.sampled_from(VALUES), st.sampled_from("uvw")
+)
+
+
+@settings(max_examples=80, deadline=None)
+@over(states, states, st.none() | states, st.booleans())
+def test_whatever_happens_meanwhile_nothing_that_was_read_changes_without_a_mark(
+    wanted: dict[str, Any], before: dict[str, Any], now: dict[str, Any] | None, is_retry: bool
+) -> None:
+    resources = (declare("fake:a", **wanted), service("s", restart_on=["fake:a"]))
+    world = World({rid("fake:a"): before, rid("service:s"): {"running": True, OWES: None}})
+    given = inputs(resources, world, is_retry=is_retry)
+    for action in plan_pass(given).actions:
+        if action.resource == rid("fake:a"):
+            seen = Absent() if now is None else Present(now)
+            answer = replan(action, node_of(given, action), seen, providers=ALL)
+            event(f"marked: {bool(action.marks)}, held: {answer.hold is not None}")
+            if answer.step is not None and not action.marks:
+                assert {change.name for change in answer.step.changes} == {"owner"}
+
+
 # --- what is left after an apply, and after a kill ---
 
 

@@ -4,12 +4,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 import yaml
 from attrs import evolve, frozen
 
 from datum.model.observation import Absent, NotApplicable, Observation, Present, Unobservable
 from datum.model.plan import Operation, Step
+from datum.model.result import FailureCause
 from datum.provider.contract import AnyProvider
+from datum.provider.host import HostError
 from datum.testing.conformance import ConformanceCase
 from datum.testing.host import FakeHost
 from datum.testing.rules import deletion_of
@@ -19,7 +22,7 @@ FOLDER: Final = Path(__file__).parents[2] / "fixtures" / "cases"
 # What a case may say; a misspelt key would be a check that is never made.
 KEYS: Final = frozenset(
     {"about", "name", "attributes", "host", "observed", "obstacles", "step", "hazards", "runs", "after", "remarks"}
-    | {"absent"}
+    | {"absent", "busy"}
 )
 
 
@@ -45,7 +48,7 @@ class AccountCase:
     @property
     def is_refused(self) -> bool:
         """Whether the step cannot be done on this host."""
-        return bool(self.data.get("step", {}).get("needs"))
+        return "busy" in self.data or bool(self.data.get("step", {}).get("needs"))
 
     def arrange(self, host: FakeHost) -> None:
         about = self.data.get("host", {})
@@ -174,6 +177,21 @@ class Checks:
         self.provider.apply(host.writer(), desired, step)
         assert [entry.subject for entry in host.journal] == about["runs"]
         assert isinstance(self.see(bare, host), Absent)
+
+    def check_busy(self, case: AccountCase) -> None:
+        """Try the step, or the deletion where nothing is to be done: it ends before anything is changed."""
+        host = case.make_host()
+        step = self.planned(case, host)
+        if step is None:
+            seen = self.see(case, host)
+            assert isinstance(seen, Present)
+            assert not seen.obstacles
+            step = deletion_of(seen)
+        with pytest.raises(HostError) as caught:
+            self.provider.apply(host.writer(), self.provider.parse(case.name, case.attributes), step)
+        assert (caught.value.failure, caught.value.diagnostics[0].code) == (FailureCause.BUSY, "account-busy")
+        assert case.data["busy"] in caught.value.detail
+        assert not host.journal
 
     def _check_after(self, case: AccountCase, host: FakeHost) -> None:
         for name, lines in case.data.get("after", {}).items():

@@ -136,10 +136,10 @@ def _usermod(files: Files, options: dict[str, str], name: str) -> str:
 
 
 def _userdel(files: Files, _options: dict[str, str], name: str) -> str:
-    uid = files.passwd.pop(name)[2]
+    gid = files.passwd.pop(name)[3]
     files.shadow.pop(name, None)
     files.join(name, (), only=True)
-    if name in files.group and files.group[name][2] == uid and not files.members(name):
+    if name in files.group and files.group[name][2] == gid and not files.members(name):
         del files.group[name]
     return ""
 
@@ -153,6 +153,8 @@ def _groupadd(files: Files, options: dict[str, str], name: str) -> str:
 
 def _groupmod(files: Files, options: dict[str, str], name: str) -> str:
     if "--gid" not in options:
+        if gshadow := files.world.files.get("/etc/gshadow"):
+            gshadow.data += f"{name}:!::{files.group[name][3]}\n".encode()
         return ""
     before, files.group[name][2] = files.group[name][2], options["--gid"]
     for parts in files.passwd.values():

@@ -11,6 +11,7 @@ from datum_providers.authorized_key.desired import DesiredKey
 from datum_providers.authorized_key.lines import KeyLine, first_of
 from datum_providers.authorized_key.sshd import Sshd
 from datum_providers.shared.account_files import AccountFiles, as_json
+from datum_providers.shared.other_kinds import in_place_of_file
 
 LIMIT: Final = 4 << 20
 """Bytes of one file of keys."""
@@ -59,13 +60,27 @@ def place_of(sshd: Sshd, files: AccountFiles, wanted: DesiredKey) -> Place:
 
 
 @frozen
+class Closed:
+    """Why nothing is read or written at the path of a file of keys.
+
+    Its user can bring that about, so it is no failure of the look: only the keys of that user fail.
+    """
+
+    detail: str
+    # Of what stands there; empty: it is a file, or not known.
+    kind: str = ""
+    # sshd may find keys there all the same.
+    may_grant: bool = True
+
+
+@frozen
 class Look:
     """One observation of many keys; each file is read once."""
 
     reader: HostReader
     sshd: Sshd
     accounts: AccountFiles
-    _read: dict[str, tuple[FileFacts, bytes] | Missing] = field(factory=dict, init=False)
+    _read: dict[str, tuple[FileFacts, bytes] | Missing | Closed] = field(factory=dict, init=False)
 
     def at(self, wanted: DesiredKey) -> Observation:
         """Look at one key."""
@@ -74,6 +89,8 @@ class Look:
             found = self._file(place.path)
         except HostError as error:
             return error.unobservable()
+        if isinstance(found, Closed):
+            return self._closed(wanted, place, found)
         if isinstance(found, Missing):
             return Absent(self._around(wanted, place, found))
         facts, data = found
@@ -82,10 +99,16 @@ class Look:
             return Absent(self._around(wanted, place, None))
         return Present(_fields(wanted, line, count, facts, is_last=is_last), detail=_detail(place, line))
 
-    def _file(self, path: str) -> tuple[FileFacts, bytes] | Missing:
+    def _file(self, path: str) -> tuple[FileFacts, bytes] | Missing | Closed:
         if path not in self._read:
-            self._read[path] = read_keys(self.reader, path)
+            self._read[path] = _look_into(self.reader, path)
         return self._read[path]
+
+    def _closed(self, wanted: DesiredKey, place: Place, found: Closed) -> Observation:
+        fields: dict[str, FieldValue] = {"closed": found.detail, **({"kind": found.kind} if found.kind else {})}
+        if found.may_grant:
+            return Present(fields, obstacles=(found.detail,))
+        return Absent({**self._around(wanted, place, None), **fields})
 
     def _around(self, wanted: DesiredKey, place: Place, missing: Missing | None) -> dict[str, FieldValue]:
         """Return what stands in the way of making it: the user, the home, the directory of the file."""
@@ -103,13 +126,26 @@ def read_keys(reader: HostReader, path: str) -> tuple[FileFacts, bytes] | Missin
     Raises:
         HostError: it cannot be read, or is none.
     """
-    facts = reader.examine(path)
+    found = _look_into(reader, path)
+    if isinstance(found, Closed):
+        raise HostError(found.detail, code="not-a-file" if found.kind else "keys-too-large")
+    return found
+
+
+def _look_into(reader: HostReader, path: str) -> tuple[FileFacts, bytes] | Missing | Closed:
+    try:
+        facts = reader.examine(path)
+    except HostError as error:
+        if error.cause is not Cause.LOOP:
+            raise
+        return Closed(error.detail, FileKind.SYMLINK.value)
     if isinstance(facts, Missing):
         return facts
     if facts.kind is not FileKind.REGULAR:
-        raise HostError(f"'{path}' is no regular file, so no keys can stand in it.", code="not-a-file")
+        is_link = facts.kind is FileKind.SYMLINK
+        return Closed(in_place_of_file(path, facts.kind.value), facts.kind.value, may_grant=is_link)
     if facts.size > LIMIT:
-        raise HostError(f"'{path}' is larger than {LIMIT:,} bytes.", code="keys-too-large", discounted=True)
+        return Closed(f"'{path}' is larger than {LIMIT:,} bytes.")
     return facts, reader.read_file(path, limit=LIMIT)
 
 

@@ -10,7 +10,7 @@ from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
 from datum.model.observation import Absent, Observation, Present
 from datum.model.plan import Effect, Step
-from datum.provider.contract import CONTRACT_VERSION, FieldClass, ImplicitEdge, Removal, TargetIndex
+from datum.provider.contract import CONTRACT_VERSION, DesiredError, FieldClass, ImplicitEdge, Removal, TargetIndex
 from datum.provider.host import HostReader, HostWriter
 from datum_providers.authorized_key.desired import DesiredKey, normal_name, parse_key
 from datum_providers.authorized_key.doing import apply_key
@@ -84,6 +84,8 @@ class AuthorizedKeyProvider:
 
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:  # noqa: ARG002 - what is seen says it
         """Return attributes that declare what was observed."""
+        if "closed" in observed.fields:
+            raise DesiredError("", observed.obstacles[0], code="cannot-be-adopted")
         line, options, comment = (
             observed.detail.get("line"),
             observed.fields.get("options"),

@@ -1,39 +1,24 @@
 """Where sshd(8) looks for the keys of a user: `AuthorizedKeysFile` of sshd_config(5). Reads the host.
 
 The configuration is read as sshd reads it: the first value of a keyword counts, `Include` stands for the files it
-names, `Match` ends what holds for all. Only where a `Match` says it otherwise is sshd itself asked (`sshd -T`).
+names, and what a `Match` that fits says counts before what holds for all. Only where it cannot be told from the name of
+the user whether one fits, sshd itself is asked (`sshd -T`); where it does not answer, what holds for all is taken: the
+very pass may be about to repair its configuration.
 """
 
 import re
-import shlex
-from collections.abc import Iterator
 from typing import Final
 
 from attrs import field, frozen
 
 from datum.model.observation import Cause
-from datum.provider.globs import compile_globs
-from datum.provider.host import Command, FileFacts, HostError, HostReader
+from datum.provider.host import Command, HostError, HostReader
 from datum.provider.paths import normal_path, parents
+from datum_providers.authorized_key.sshd_config import DEFAULT, KEYWORD, KeysFile, read_config
 
-CONFIG: Final = "/etc/ssh/sshd_config"
-_DEFAULT: Final = ".ssh/authorized_keys"
-_KEYWORD: Final = "authorizedkeysfile"
-_LIMIT: Final = 1 << 20
-_DEPTH: Final = 16
 _TIMEOUT: Final = 20.0
+_ANY: Final = frozenset(range(256))
 _TOKEN: Final = re.compile(r"%(.?)")
-_WILD: Final = frozenset("*?[")
-
-
-@frozen
-class KeysFile:
-    """What the configuration says for all users."""
-
-    # Its first pattern: `%h/.ssh/authorized_keys`, `none`.
-    pattern: str = _DEFAULT
-    # A `Match` says something else for some.
-    depends: bool = False
 
 
 @frozen
@@ -41,30 +26,43 @@ class Sshd:
     """The configuration of sshd during one observation; each question is asked once."""
 
     reader: HostReader
-    _known: dict[str, str] = field(factory=dict, init=False)
+    _known: dict[str, str | None] = field(factory=dict, init=False)
     _read: list[KeysFile] = field(factory=list, init=False)
 
     def path_for(self, user: str, uid: int | None, home: str) -> str:
         """Return the file in which the keys of a user stand.
 
         Raises:
-            HostError: the configuration cannot be read, or names no file for this user.
+            HostError: the configuration cannot be read, sshd cannot be asked, or no file is named for this user.
         """
         if not self._read:
             self._read.append(read_config(self.reader))
         found = self._read[0]
-        pattern = self._asked(user) if found.depends and uid is not None else found.pattern
+        pattern = found.pattern_for(user)
+        if pattern is None:
+            # Of a user who is not there sshd says nothing.
+            pattern = (self._asked(user) if uid is not None else None) or found.pattern
         return expand(pattern, user, uid, home)
 
-    def _asked(self, user: str) -> str:
+    def _asked(self, user: str) -> str | None:
+        """Return what sshd says; None where there is none, or its configuration is one that it refuses."""
         if user not in self._known:
-            about = f"user={user},host=localhost,addr=127.0.0.1"
-            command = Command(("/usr/sbin/sshd", "-T", "-C", about), _TIMEOUT)
-            said = self.reader.query(command).stdout.decode("utf-8", "replace")
-            lines = (line.split() for line in said.splitlines())
-            values = [words[1] for words in lines if words[:1] == [_KEYWORD] and words[1:]]
-            self._known[user] = values[0] if values else _DEFAULT
+            said = self._said_of(user)
+            lines = (line.split() for line in (said or "").splitlines())
+            values = [words[1] for words in lines if words[:1] == [KEYWORD] and words[1:]]
+            self._known[user] = None if said is None else values[0] if values else DEFAULT
         return self._known[user]
+
+    def _said_of(self, user: str) -> str | None:
+        about = f"user={user},host=localhost,addr=127.0.0.1"
+        command = Command(("/usr/sbin/sshd", "-T", "-C", about), _TIMEOUT, success=_ANY)
+        try:
+            outcome = self.reader.query(command)
+        except HostError as error:
+            if error.diagnostics[0].code == "program-missing":
+                return None
+            raise
+        return None if outcome.exit_code else outcome.stdout.decode("utf-8", "replace")
 
 
 def expand(pattern: str, user: str, uid: int | None, home: str) -> str:
@@ -96,66 +94,6 @@ def _no_file(why: str) -> HostError:
         cause=Cause.OTHER,
         hint="declare `path` of the key, or AuthorizedKeysFile in /etc/ssh/sshd_config",
     )
-
-
-def read_config(reader: HostReader) -> KeysFile:
-    """Return what the configuration of a host says; where there is none, what sshd does then.
-
-    Raises:
-        HostError: it cannot be read.
-    """
-    pattern, depends, in_match = "", False, False
-    for keyword, arguments, _ in _statements(reader, CONFIG, 0):
-        if keyword == "match":
-            in_match = arguments[:1] != ["all"]
-        elif keyword == _KEYWORD and arguments:
-            depends = depends or in_match
-            if not in_match:
-                pattern = pattern or arguments[0]
-    return KeysFile(pattern or _DEFAULT, depends)
-
-
-def _statements(reader: HostReader, path: str, depth: int) -> Iterator[tuple[str, list[str], str]]:
-    """Yield keyword in small letters, arguments, and file of every statement, in the order in which sshd reads them."""
-    if not isinstance(reader.examine(path), FileFacts):
-        return
-    for line in reader.read_file(path, limit=_LIMIT).decode("utf-8", "replace").splitlines():
-        words = _words(line)
-        if not words:
-            continue
-        keyword, arguments = words[0].lower(), words[1:]
-        if keyword != "include" or depth >= _DEPTH:
-            yield keyword, arguments, path
-            continue
-        for pattern in arguments:
-            for included in _named(reader, pattern):
-                yield from _statements(reader, included, depth + 1)
-
-
-def _words(line: str) -> list[str]:
-    """Return keyword and arguments; `Keyword=value` is the same as `Keyword value`."""
-    text = line.strip()
-    if not text or text.startswith("#"):
-        return []
-    head = text.split(None, 1)[0]
-    if "=" in head:
-        text = text.replace("=", " ", 1)
-    try:
-        return shlex.split(text, comments=True)
-    except ValueError:
-        return text.split()
-
-
-def _named(reader: HostReader, pattern: str) -> list[str]:
-    """Return the files that an `Include` names; only its last name has wildcards that are known here."""
-    path = pattern if pattern.startswith("/") else f"/etc/ssh/{pattern}"
-    folder, _, name = path.rpartition("/")
-    if not _WILD & set(name):
-        return [path]
-    if not isinstance(reader.examine(folder or "/"), FileFacts):
-        return []
-    matches = compile_globs([name])
-    return [f"{folder}/{entry}" for entry in reader.list_directory(folder or "/") if matches(entry)]
 
 
 def is_below_home(path: str, home: str) -> bool:

@@ -7,9 +7,10 @@ from datum.model.json import JsonValue
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, Present
 from datum.model.plan import Change, Need, Operation, Step
+from datum.provider.host import FileKind
 from datum.provider.paths import parents
 from datum_providers.authorized_key.desired import DesiredKey
-from datum_providers.shared.kinds import comparable
+from datum_providers.shared.kinds import comparable, kind_of
 
 
 def plan_key(desired: DesiredKey, observed: Present | Absent) -> Step | None:
@@ -17,7 +18,10 @@ def plan_key(desired: DesiredKey, observed: Present | Absent) -> Step | None:
     if isinstance(observed, Absent):
         wanted = (("key", f"{desired.kind or 'key'} {desired.fingerprint}"), *_plain(desired))
         changes = tuple(Change(name, None, value) for name, value in wanted if value not in {None, ()})
-        return Step(Operation.CREATE, changes, (*_known(desired), *_rival(desired), *_place_needs(desired, observed)))
+        needs = (*_known(desired), *_rival(desired), *_place_needs(desired, observed), *_closed(desired, observed))
+        return Step(Operation.CREATE, changes, needs)
+    if "closed" in observed.fields:
+        return Step(Operation.UPDATE, (_opening(observed),), (*_rival(desired), *_closed(desired, observed)))
     changes = tuple(_differences(desired, observed))
     return Step(Operation.UPDATE, changes, _rival(desired)) if changes else None
 
@@ -45,6 +49,18 @@ def _rival(desired: DesiredKey) -> tuple[Need, ...]:
     if desired.rival is None:
         return ()
     return (_never(desired, f"{desired.rival} declares the whole file in which the key would stand."),)
+
+
+def _opening(observed: Present) -> Change:
+    kind = kind_of(observed)
+    if kind is not None:
+        return Change("kind", kind, FileKind.REGULAR.value)
+    return Change("closed", comparable(observed, "closed"), None)
+
+
+def _closed(desired: DesiredKey, observed: Present | Absent) -> tuple[Need, ...]:
+    detail = observed.fields.get("closed")
+    return (_never(desired, detail),) if isinstance(detail, str) else ()
 
 
 def _place_needs(desired: DesiredKey, observed: Absent) -> tuple[Need, ...]:

@@ -16,6 +16,7 @@ from datum_providers.cron.desired import DesiredCron, normal_name, parse_cron
 from datum_providers.cron.doing import apply_cron
 from datum_providers.cron.look import observe_cron
 from datum_providers.cron.steps import makes_file, plan_cron
+from datum_providers.shared.above import edges_above
 from datum_providers.shared.adoption import adopted_fields
 from datum_providers.shared.root_files import hazards_of_files
 
@@ -54,10 +55,10 @@ class CronProvider:
         return (Target("path", desired.path, leaf=True),)
 
     def edges(self, desired: DesiredCron, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
-        """Return the nearest declared directory above, and the user."""
+        """Return what the path waits for, and the user."""
         user = index.holder(Target("user", desired.user)) if desired.user else None
-        found = ((index.nearest_parent(desired.path), "parent directory"), (user, "user"))
-        return tuple(ImplicitEdge(target, reason) for target, reason in found if target is not None)
+        found = () if user is None else (ImplicitEdge(user, "user"),)
+        return (*edges_above(desired.path, index), *found)
 
     def observe(self, reader: HostReader, desired: Mapping[str, DesiredCron]) -> Mapping[str, Observation]:
         """Look at every path, in their order."""

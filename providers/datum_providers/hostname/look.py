@@ -8,6 +8,7 @@ from datum.provider.host import FileKind, HostError, HostReader, Missing
 from datum_providers.hostname.desired import HOSTNAME, KEY, MACHINE_INFO, DesiredHostname
 from datum_providers.hostname.lines import pretty_of, static_of
 from datum_providers.shared.kernel import NO_KERNEL, READ_ONLY, kernel_path, seen_value
+from datum_providers.shared.other_kinds import in_place_of_file
 
 LIMIT: Final = 1 << 16
 """Bytes of one of the files."""
@@ -25,10 +26,12 @@ def observe_hostname(reader: HostReader, wanted: DesiredHostname) -> Observation
     try:
         fields: dict[str, FieldValue] = {}
         if is_bare or wanted.static is not None:
-            fields["static"] = static_of(read(reader, HOSTNAME))
             fields["running"] = _running(reader)
+            kind = other_kind(reader, HOSTNAME)
+            fields |= {"static_kind": kind} if kind else {"static": static_of(read(reader, HOSTNAME))}
         if is_bare or wanted.pretty is not None:
-            fields["pretty"] = pretty_of(read(reader, MACHINE_INFO))
+            kind = other_kind(reader, MACHINE_INFO)
+            fields |= {"pretty_kind": kind} if kind else {"pretty": pretty_of(read(reader, MACHINE_INFO))}
         residue = [path for path in paths_of(wanted) if reader.examine(path).has_residue]
         return Present({**fields, **({"residue": True} if residue else {})}, obstacles=(ALWAYS,))
     except HostError as error:
@@ -41,6 +44,16 @@ def paths_of(wanted: DesiredHostname) -> tuple[str, ...]:
     return tuple(path for path, value in declared if value is not None)
 
 
+def other_kind(reader: HostReader, path: str) -> str:
+    """Return what stands in the place of a file; empty where that is one, or nothing.
+
+    Raises:
+        HostError: it cannot be looked at.
+    """
+    facts = reader.examine(path)
+    return "" if isinstance(facts, Missing) or facts.kind is FileKind.REGULAR else facts.kind.value
+
+
 def read(reader: HostReader, path: str) -> bytes:
     """Return the bytes of a file; nothing where there is none.
 
@@ -51,7 +64,7 @@ def read(reader: HostReader, path: str) -> bytes:
     if isinstance(facts, Missing):
         return b""
     if facts.kind is not FileKind.REGULAR:
-        raise HostError(f"'{path}' is no regular file, so it says no name.", code="not-a-file")
+        raise HostError(in_place_of_file(path, facts.kind.value), code="not-a-file")
     return reader.read_file(path, limit=LIMIT)
 
 

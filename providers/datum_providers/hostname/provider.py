@@ -5,17 +5,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
-from datum.model.graph import Target
+from datum.model.graph import NOTHING, Target
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
 from datum.model.observation import Absent, Observation, Present
-from datum.model.plan import Change, Effect, Operation, Step
+from datum.model.plan import Change, Effect, Need, Operation, Step
 from datum.provider.contract import CONTRACT_VERSION, FieldClass, ImplicitEdge, Removal, TargetIndex
-from datum.provider.host import HostReader, HostWriter
+from datum.provider.host import FileKind, HostReader, HostWriter
 from datum_providers.hostname.desired import (
     HOSTNAME,
     KEY,
     MACHINE_INFO,
+    NAME,
     DesiredHostname,
     normal_name,
     parse_hostname,
@@ -24,6 +25,7 @@ from datum_providers.hostname.doing import apply_hostname
 from datum_providers.hostname.look import observe_hostname, paths_of
 from datum_providers.shared.above import edges_above
 from datum_providers.shared.kinds import residue_change
+from datum_providers.shared.other_kinds import in_place_of_file
 
 _SCHEMA: Final[JsonObject] = json.loads(Path(__file__).with_name("schema.json").read_bytes())
 
@@ -61,9 +63,10 @@ class HostnameProvider:
         return {name: observe_hostname(reader, one) for name, one in desired.items()}
 
     def plan(self, desired: DesiredHostname, observed: Present | Absent) -> Step | None:
-        """Return the step; changes stand in the order static, running, pretty, residue."""
-        changes = (*_changes(desired, observed), *residue_change(observed))
-        return Step(Operation.UPDATE, changes) if changes else None
+        """Return the step; changes stand in the order of files that are none, static, running, pretty, residue."""
+        others = tuple(_others(observed))
+        changes = (*(change for change, _ in others), *_changes(desired, observed), *residue_change(observed))
+        return Step(Operation.UPDATE, changes, tuple(need for _, need in others)) if changes else None
 
     def effects(self, desired: DesiredHostname, step: Step) -> tuple[Effect, ...]:
         """Return the files that the step writes."""
@@ -93,9 +96,21 @@ class HostnameProvider:
         return found
 
 
+def _others(observed: Present | Absent) -> Iterator[tuple[Change, Need]]:
+    """Yield what stands in the place of the files and is none: it is not done away with."""
+    for name, path in (("static_kind", HOSTNAME), ("pretty_kind", MACHINE_INFO)):
+        kind = observed.fields.get(name)
+        if isinstance(kind, str):
+            yield (
+                Change(name, kind, FileKind.REGULAR.value),
+                Need(Target(NOTHING, NAME), in_place_of_file(path, kind)),
+            )
+
+
 def _changes(desired: DesiredHostname, observed: Present | Absent) -> Iterator[Change]:
     wanted = (("static", desired.static), ("running", desired.static), ("pretty", desired.pretty))
     for name, value in wanted:
-        before = observed.fields.get(name)
+        # What is not looked at is no difference.
+        before = observed.fields.get(name, value)
         if value is not None and (before is None or isinstance(before, str)) and before != value:
             yield Change(name, before, value)

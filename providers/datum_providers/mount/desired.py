@@ -9,6 +9,7 @@ from datum.model.manifest import AttributeValue
 from datum.provider.contract import DesiredError
 from datum.provider.paths import normal_path
 from datum_providers.mount.options import DEFAULTS, is_bind
+from datum_providers.mount.secrets import refuse_secret_option, refuse_secret_source
 
 _TAGS: Final = ("UUID", "LABEL", "PARTUUID", "PARTLABEL")
 _SPACES: Final = frozenset(" \t\n\0")
@@ -100,6 +101,7 @@ _EXAMPLES: Final = {"source": "source: UUID=…, or the path of a device", "fsty
 
 
 def _source(value: AttributeValue) -> str | None:
+    refuse_secret_source(value)
     text = _word("source", value)
     return None if text is None else normal_source(text)
 
@@ -135,6 +137,7 @@ def _options(value: AttributeValue) -> tuple[str, ...] | None:
         raise DesiredError("options", "a list is expected.", hint="options: [noatime, nofail]")
     words = []
     for option in value:
+        refuse_secret_option(option)
         if not isinstance(option, str) or not option or not _SPACES.isdisjoint(option):
             raise DesiredError("options", f"'{option}' is no option.", hint="options: [noatime, nofail]")
         if "," in option and '"' not in option:

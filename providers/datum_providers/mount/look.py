@@ -13,8 +13,10 @@ from datum_providers.mount.desired import DesiredMount, normal_source
 from datum_providers.mount.devices import Devices, is_type, is_waiting, topmost
 from datum_providers.mount.fstab import FSTAB, FstabEntry, first_of
 from datum_providers.mount.options import missing_options
+from datum_providers.mount.secrets import without_secrets
 from datum_providers.mount.steps import STALE
 from datum_providers.mount.units import mount_unit
+from datum_providers.shared.other_kinds import in_place_of_file
 
 NO_MANAGER: Final = NotApplicable("no-manager")
 LIMIT: Final = 1 << 20
@@ -26,10 +28,18 @@ def observe_mounts(reader: HostReader, desired: Mapping[str, DesiredMount]) -> M
     if not desired:
         return {}
     try:
+        facts = reader.examine(FSTAB)
+        if isinstance(facts, FileFacts) and facts.kind is not FileKind.REGULAR:
+            return dict.fromkeys(desired, _no_fstab(facts.kind.value))
         look = _Look.through(reader, {one.point for one in desired.values()})
     except HostError as error:
         return dict.fromkeys(desired, error.unobservable())
     return {name: look.at(desired[name]) for name in sorted(desired)}
+
+
+def _no_fstab(kind: str) -> Present:
+    """Return what is known where something else stands in the place of fstab: not even that a mount is not there."""
+    return Present({"kind": kind}, obstacles=(in_place_of_file(FSTAB, kind),))
 
 
 def read_fstab(reader: HostReader) -> tuple[FileFacts | Missing, bytes]:
@@ -42,7 +52,7 @@ def read_fstab(reader: HostReader) -> tuple[FileFacts | Missing, bytes]:
     if isinstance(facts, Missing):
         return facts, b""
     if facts.kind is not FileKind.REGULAR:
-        raise HostError(f"'{FSTAB}' is no regular file, so nobody knows what is to be mounted.", code="not-a-file")
+        raise HostError(in_place_of_file(FSTAB, facts.kind.value), code="not-a-file")
     return facts, reader.read_file(FSTAB, limit=LIMIT)
 
 
@@ -91,12 +101,12 @@ class _Look:
         source = line.source
         if wanted.source is not None and self.devices.same(source, wanted.source):
             source = wanted.source
-        options = wanted.options if set(line.options) == set(wanted.options or ()) else None
+        options = wanted.options if set(line.options) == set(wanted.options or ()) else without_secrets(line.options)
         return {
             "persistent": True,
             "source": normal_source(source),
             "fstype": line.fstype,
-            "options": line.options if options is None else options,
+            "options": options,
             "dump": line.dump,
             "pass": line.passno,
         }

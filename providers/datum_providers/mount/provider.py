@@ -18,6 +18,7 @@ from datum_providers.mount.desired import DesiredMount, normal_name, parse_mount
 from datum_providers.mount.doing import apply_mount
 from datum_providers.mount.fstab import FSTAB
 from datum_providers.mount.look import observe_mounts
+from datum_providers.mount.secrets import is_secret
 from datum_providers.mount.steps import hazards_of_mount, plan_mount
 
 _SCHEMA: Final[JsonObject] = json.loads(Path(__file__).with_name("schema.json").read_bytes())
@@ -104,10 +105,15 @@ class MountProvider:
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:
         """Return the line of fstab, or else what is mounted."""
         seen = observed.fields
+        if "kind" in seen:
+            raise DesiredError("", observed.obstacles[0], code="cannot-be-adopted")
         if seen.get("persistent") is True:
             line: dict[str, JsonValue] = {}
             for field in ("source", "fstype", "options", "dump", "pass"):
                 value = seen.get(field)
+                if isinstance(value, tuple) and any(is_secret(str(one)) for one in value):
+                    # What is not declared stays as it is in the line.
+                    continue
                 if isinstance(value, (str, int, tuple)) and value not in {0, ()}:
                     line[field] = value
             return {**line, **({"mounted": False} if seen.get("mounted") is False else {})}

@@ -8,11 +8,14 @@ from datum.model.json import JsonValue
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, NotApplicable, Present, Unobservable
 from datum.model.plan import Change, Need, Operation, Step
+from datum.provider.host import FileKind
 from datum.provider.paths import parents
 from datum_providers.mount.desired import DesiredMount
 from datum_providers.mount.devices import IN_MEMORY
+from datum_providers.mount.fstab import FSTAB
 from datum_providers.mount.options import can_remount
-from datum_providers.shared.kinds import residue_change
+from datum_providers.shared.kinds import kind_of, residue_change
+from datum_providers.shared.other_kinds import in_place_of_file
 
 STALE: Final = "stale"
 """Value of `loaded` where systemd has another fstab in mind than the one on the disk."""
@@ -25,6 +28,10 @@ _OTHER: Final = frozenset({"mounted_source", "mounted_fstype"})
 
 def plan_mount(desired: DesiredMount, observed: Present | Absent) -> Step | None:
     """Return the step; changes stand in the order of fstab, then loaded, then of what is mounted, then residue."""
+    kind = kind_of(observed)
+    if kind is not None:
+        need = Need(Target(NOTHING, desired.point), in_place_of_file(FSTAB, kind))
+        return Step(Operation.UPDATE, (Change("kind", kind, FileKind.REGULAR.value),), (need,))
     if desired.is_bare:
         return None if isinstance(observed, Present) else _nothing(desired)
     changes = tuple(_changes(desired, observed))

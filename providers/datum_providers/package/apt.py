@@ -187,22 +187,32 @@ _FETCH: Final = re.compile(r"failed to fetch|unable to fetch|could not resolve|c
 _FULL: Final = re.compile(r"no space left on device|enough free space", re.IGNORECASE)
 _READ_ONLY: Final = re.compile(r"read-only file system", re.IGNORECASE)
 _TOLD: Final = re.compile(r"^(E:|dpkg: error|dpkg: warning: .*unrecoverable)")
+# What apt and dpkg say themselves. dpkg says why in the next line, which it indents by one space.
+_OWN_WORDS: Final = re.compile(
+    r"^(?:[EW]: .*|dpkg: (?:error|unrecoverable fatal error)\b.*(?:\n [^ \n].*)?)$", re.MULTILINE
+)
+
+
+def _own_words(text: str) -> str:
+    """Return the lines that are no words of a maintainer script, which may say anything of locks and networks."""
+    return "\n".join(_OWN_WORDS.findall(text))
 
 
 def cause_of(text: str) -> FailureCause:
-    """Return why apt or dpkg failed, from all that it printed."""
+    """Return why apt or dpkg failed, from all that was printed: from their own errors and warnings in it."""
+    said = _own_words(text)
     kinds = (
         (_LOCKED, FailureCause.BUSY),
         (_FULL, FailureCause.NO_SPACE),
         (_READ_ONLY, FailureCause.READ_ONLY),
         (_FETCH, FailureCause.NETWORK),
     )
-    return next((cause for pattern, cause in kinds if pattern.search(text)), FailureCause.OTHER)
+    return next((cause for pattern, cause in kinds if pattern.search(said)), FailureCause.OTHER)
 
 
 def holder_of(text: str) -> str:
     """Return who holds a lock: number and name of the process, as far as it is said; empty if it is not."""
-    found = _HOLDER.search(text)
+    found = _HOLDER.search(_own_words(text))
     return (found[1] or found[2]) if found else ""
 
 

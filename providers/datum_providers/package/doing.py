@@ -28,6 +28,9 @@ RECOMMENDS: Final = "recommends"
 DOWNGRADE: Final = "downgrade"
 PURGE: Final = "purge"
 
+_UPDATE: Final = "package.update"
+"""Key of `HostReader.once`: the lists are fetched once in a pass, which an archive out of reach makes long enough."""
+
 _PREFIX: Final = "package:"
 
 
@@ -113,9 +116,11 @@ class _Transaction:
     problems: dict[str, str] = field(factory=dict)
     # What failed and kept nothing else from being tried.
     failures: list[HostError] = field(factory=list)
-    # The lists were fetched; what went wrong with that.
+    # The lists were fetched by this transaction; what went wrong with that.
     is_updated: bool = False
     complaint: str = ""
+    # Whether it is the one of this pass that may fetch them; None: it did not need to know.
+    may_fetch: bool | None = None
 
     @property
     def writer(self) -> HostWriter:
@@ -180,9 +185,9 @@ class _Transaction:
         try:
             self._do(verb, words)
         except HostError as error:
-            if error.failure is not FailureCause.NETWORK or self.is_updated:
-                raise
             # The lists name what the archive does not have any more: once again, with new ones.
+            if error.failure is not FailureCause.NETWORK or not self._may_update():
+                raise
             self._update()
             words = [*self._chosen(), *gone]
             self._check(verb, words)
@@ -202,10 +207,11 @@ class _Transaction:
         coming = [each for each in self.work if is_unpacking(each.step)]
         if not coming:
             return []
-        if not self.is_updated and are_stale(self.writer):
+        if are_stale(self.writer) and self._may_update():
             self._update()
         chosen, offers = self._choose(coming)
-        if len(chosen) < len(coming) and not self.is_updated and not are_fresh(self.writer):
+        # Whether an earlier transaction fetched them is asked first: its lists are fresh, and need not be whole.
+        if len(chosen) < len(coming) and self._may_update() and not are_fresh(self.writer):
             self._update()
             chosen, offers = self._choose(coming)
         for each in coming:
@@ -217,6 +223,25 @@ class _Transaction:
         offers = self.tools.offers(each.name for each in coming)
         found = {each.name: offers.get(each.name, Offer()).choose(each.desired.version) for each in coming}
         return {name: version for name, version in found.items() if version}, offers
+
+    def _may_update(self) -> bool:
+        """Return whether the lists may be fetched now: at most one transaction of a pass tries it, and once."""
+        if self.may_fetch is None:
+            self.may_fetch = self.writer.once(_UPDATE)
+        return self.may_fetch and not self.is_updated
+
+    @property
+    def _doubt(self) -> str:
+        """Why what is missing may stand in lists that are not there; empty where they are whole.
+
+        What became of an earlier transaction's attempt is not known. Where it went well, the pass after this one
+        fetches them for what is missing, and knows.
+        """
+        if self.complaint:
+            return f"Not all lists could be fetched: {self.complaint}"
+        if self.may_fetch is False:
+            return "An earlier transaction of this pass was to fetch the lists, and no pass tries that twice."
+        return ""
 
     def _update(self) -> None:
         self.is_updated = True
@@ -233,7 +258,7 @@ class _Transaction:
                 code="package-impossible",
                 summary="Packages cannot be had together.",
                 # What is missing may stand in the lists that could not be fetched.
-                failure=FailureCause.NETWORK if self.complaint else FailureCause.IMPOSSIBLE,
+                failure=FailureCause.NETWORK if self._doubt else FailureCause.IMPOSSIBLE,
                 hint="declare versions that fit together, or what stands in the way absent",
             )
         told = {name.removeprefix(_PREFIX) for each in self.work for name in each.step.takes}
@@ -257,13 +282,12 @@ class _Transaction:
             self.tools.mark(verb, [each for each in marked if each not in self.problems])
 
     def _not_offered(self) -> HostError:
-        is_network = bool(self.complaint)
-        more = f" Not all lists could be fetched: {self.complaint}" if is_network else ""
+        told = [self.problems[name] for name in sorted(self.problems)]
         return HostError(
-            " ".join(self.problems[name] for name in sorted(self.problems)) + more,
+            " ".join([*told, self._doubt]).rstrip(),
             code="package-not-offered",
             summary="No archive offers what is wanted.",
-            failure=FailureCause.NETWORK if is_network else FailureCause.OTHER,
+            failure=FailureCause.NETWORK if self._doubt else FailureCause.OTHER,
             hint="declare a version that is offered, or the archive that offers it as package_source",
         )
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 from attrs import evolve
 
 from datum.model.graph import DependencyKind, Target
+from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
 from datum.model.observation import Absent, Observation, Present
@@ -30,6 +31,7 @@ from datum_providers.package.tools import FETCHING, LOCK_PATIENCE, WORKING
 
 _SCHEMA: Final[JsonObject] = json.loads(Path(__file__).with_name("schema.json").read_bytes())
 _CONFIGURATION: Final = "/etc/apt"
+_SOURCES: Final = f"{_CONFIGURATION}/sources.list.d"
 
 
 class PackageProvider:
@@ -66,19 +68,20 @@ class PackageProvider:
         return (own, Target(PURGED, desired.name)) if desired.purge else (own,)
 
     def edges(self, desired: DesiredPackage, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
-        """Return softly what says where packages come from, and accounts that the package would else make itself."""
-        found = [
-            (index.holder(Target("path", path)), "apt configuration") for path in index.paths_below(_CONFIGURATION)
-        ]
-        found.append((index.holder(Target("apt_index", "")), "package source"))
-        accounts = [Target(space, desired.package) for space in ("user", "group")]
-        found += [(index.holder(target), "account of the same name") for target in accounts]
-        edges = (
-            ImplicitEdge(target, reason, DependencyKind.AFTER, soft=True)
-            for target, reason in found
-            if target is not None
-        )
-        return tuple(dict.fromkeys(edges))
+        """Return softly what says where packages come from, and accounts that the package would else make itself.
+
+        Without a source that is declared the package would come from another archive, so sources are required. They
+        give way where a source itself requires a package, as that of its keyring.
+        """
+        sources = [(Target("path", path), "package source") for path in index.paths_below(_SOURCES)]
+        others = [(Target("path", path), "apt configuration") for path in index.paths_below(_CONFIGURATION)]
+        others += [(Target(space, desired.package), "account of the same name") for space in ("user", "group")]
+        edges: dict[ResourceId, ImplicitEdge] = {}
+        for kind, found in ((DependencyKind.REQUIRES, sources), (DependencyKind.AFTER, others)):
+            for target, reason in found:
+                if (holder := index.holder(target)) is not None:
+                    edges.setdefault(holder, ImplicitEdge(holder, reason, kind, soft=True))
+        return tuple(edges.values())
 
     def relate(self, desired: DesiredPackage, index: TargetIndex) -> DesiredPackage:
         """Learn which packages are wanted besides, and which services are not to be started by installing."""

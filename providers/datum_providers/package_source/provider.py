@@ -25,6 +25,7 @@ from datum_providers.package_source.doing import apply_source
 from datum_providers.package_source.look import observe_source
 from datum_providers.package_source.stanza import EMBEDDED
 from datum_providers.package_source.steps import effects_of_source, plan_source
+from datum_providers.shared.above import edges_above
 from datum_providers.shared.adoption import adopted_fields
 from datum_providers.shared.root_files import hazards_of_files
 
@@ -70,12 +71,13 @@ class PackageSourceProvider:
         return (source, Target("path", desired.key_path, leaf=True), index) if desired.has_key else (source, index)
 
     def edges(self, desired: DesiredSource, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
-        """Return the nearest declared directories above, and the keyring that somebody else brings."""
+        """Return what the paths wait for, and the keyring that somebody else brings."""
         paths = (desired.path, desired.key_path) if desired.has_key else (desired.path,)
-        found = [(index.nearest_parent(path), "parent directory") for path in paths]
-        if desired.keyring:
-            found.append((index.holder(Target("path", desired.keyring)), "keyring"))
-        return tuple(dict.fromkeys(ImplicitEdge(target, reason) for target, reason in found if target is not None))
+        found = [edge for path in paths for edge in edges_above(path, index)]
+        keyring = index.holder(Target("path", desired.keyring)) if desired.keyring else None
+        if keyring is not None:
+            found.append(ImplicitEdge(keyring, "keyring"))
+        return tuple(dict.fromkeys(found))
 
     def observe(self, reader: HostReader, desired: Mapping[str, DesiredSource]) -> Mapping[str, Observation]:
         """Look at every source, in the order of their names."""

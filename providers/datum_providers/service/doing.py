@@ -4,9 +4,11 @@ What the manager says of a job is not enough: a unit counts as up when it stayed
 same invocation, without having been started again meanwhile.
 """
 
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from attrs import frozen
@@ -16,8 +18,9 @@ from datum.model.result import FailureCause
 from datum.provider.host import HostError, HostWriter
 from datum.provider.manager import NEEDS_RELOAD, NEEDS_RESTART, ManagerWriter, UnitFacts
 from datum_providers.service.desired import MASKED, DesiredService
-from datum_providers.service.look import is_up
+from datum_providers.service.look import STARTING, is_up, running_state
 from datum_providers.service.offline import set_on_disk
+from datum_providers.shared.units import UnitName
 
 SETTLE: Final = 3.0
 """Seconds that a service must stay up when its declaration is silent."""
@@ -28,6 +31,8 @@ BACK_OFF: Final = 30.0
 JOURNAL_LINES: Final = 20
 
 _FAILED: Final = "failed"
+# Instance that systemd gives to a connection: a number and who connected, `3-10.0.0.1:22-10.0.0.2:4711`.
+_CONNECTION: Final = re.compile(r"[0-9]+-")
 # Units of these types tell the manager themselves when they are up.
 _TELLING: Final = frozenset({"notify", "notify-reload"})
 _MARKS: Final = {
@@ -128,7 +133,7 @@ class _Unit:
         self._bring_up(lambda: self.manager.restart(self.name))
 
     def reload(self) -> None:
-        """Reload it, and clear its marks once it stayed up; after a reload that failed it owes one as before."""
+        """Reload it, and clear the marks that this pays; after a reload that failed it owes one as before."""
         self._load_anew()
         try:
             self._do(lambda: self.manager.reload(self.name))
@@ -136,35 +141,67 @@ class _Unit:
             with suppress(HostError):
                 self.manager.mark(self.name, _MARKS[Operation.REFRESH_RELOAD.value])
             raise
+        self._clear_paid_marks()
         self._settle(self.facts)
-        self.manager.mark(self.name, ())
+
+    def _clear_paid_marks(self) -> None:
+        """Clear what the manager leaves of the marks that stood for the reload.
+
+        It clears `needs-reload` when the job begins. One that is there again was set meanwhile, by somebody whose
+        change the reload may have missed, and stays owed with its pair.
+        """
+        marks = self._look().marks or frozenset()
+        if NEEDS_RELOAD in (self.facts.marks or ()) and NEEDS_RELOAD not in marks and NEEDS_RESTART in marks:
+            self.manager.mark(self.name, marks - {NEEDS_RESTART})
 
     def _bring_up(self, job: Callable[[], None]) -> None:
         self._load_anew()
-        freed = self._free_socket()
-        if self.facts.active == _FAILED:
-            # It may have been started too often, whatever its result says: then the start itself would be refused.
-            self.manager.reset_failed(self.name)
-        self._do(job)
-        self._settle(self._look())
-        if freed:
-            self._do(lambda: self.manager.start(freed))
-            self.writer.remark(f"{freed} was stopped meanwhile: its socket cannot be taken while it runs")
+        stopped: list[str] = []
+        try:
+            self._free_socket(stopped)
+            if self.facts.active == _FAILED:
+                # It may have been started too often, whatever its result says: then the start would be refused.
+                self.manager.reset_failed(self.name)
+            self._do(job)
+            self._settle(self._look())
+        except HostError:
+            self._start_again(stopped)
+            raise
+        for error in self._start_again(stopped):
+            raise error
 
     def _load_anew(self) -> None:
         if self.facts.needs_daemon_reload:
             self.manager.daemon_reload()
 
-    def _free_socket(self) -> str:
-        """Stop the service of a socket, which cannot be bound while that runs; return its name."""
+    def _free_socket(self, stopped: list[str]) -> None:
+        """Stop the services of a socket, which cannot be bound while one runs; add the name of each before its stop."""
         if self.desired.unit.suffix != "socket":
-            return ""
-        service = f"{self.name.removesuffix('.socket')}.service"
-        facts = self.manager.units([service])[service]
-        if not is_up(facts) or self.name not in facts.triggered_by:
-            return ""
-        self._do(lambda: self.manager.stop(service))
-        return service
+            return
+        names = [name for name in self._look().triggers if not self._is_connection(name)]
+        found = self.manager.units(names) if names else {}
+        for name in sorted({facts.name for facts in found.values() if running_state(facts) in (True, STARTING)}):
+            stopped.append(name)
+            self._do(partial(self.manager.stop, name), name)
+
+    def _is_connection(self, name: str) -> bool:
+        """Whether a service is what a socket with Accept=yes started for one connection: it holds no socket back."""
+        template = f"{self.desired.unit.prefix}@.service"
+        unit = UnitName(name)
+        return unit.template == template and bool(_CONNECTION.match(unit.stem.partition("@")[2]))
+
+    def _start_again(self, stopped: list[str]) -> list[HostError]:
+        """Start each service that was stopped for its socket, tell what became of it, and return the failures."""
+        failed = []
+        for name in stopped:
+            try:
+                self._do(partial(self.manager.start, name), name)
+            except HostError as error:
+                failed.append(error)
+                self.writer.remark(f"{name} was stopped for its socket and could not be started again: {error.detail}")
+            else:
+                self.writer.remark(f"{name} was stopped meanwhile: its socket cannot be taken while it runs")
+        return failed
 
     def _check_back_off(self) -> None:
         """Refuse to start what failed moments ago: nothing but time would be different.
@@ -210,28 +247,28 @@ class _Unit:
             hint=f"systemctl status {self.name}; journalctl -u {self.name}",
         )
 
-    def _do(self, job: Callable[[], None]) -> None:
-        """Do a job; where it fails, say what the unit wrote."""
+    def _do(self, job: Callable[[], None], name: str = "") -> None:
+        """Do a job; where it fails, say what the unit wrote, or the other unit whose job it is."""
         try:
             job()
         except HostError as error:
             found = error.diagnostics[0]
             raise HostError(
-                f"{error.detail}{self._journal()}",
+                f"{error.detail}{self._journal(name)}",
                 code=found.code,
                 cause=error.cause,
                 failure=error.failure,
-                hint=found.hint or f"systemctl status {self.name}",
+                hint=found.hint or f"systemctl status {name or self.name}",
                 summary=found.summary,
             ) from error
 
     def _look(self) -> UnitFacts:
         return self.manager.units([self.name])[self.name]
 
-    def _journal(self) -> str:
+    def _journal(self, name: str = "") -> str:
         lines = ""
         with suppress(HostError):
-            lines = self.manager.journal(self.name, lines=JOURNAL_LINES).strip()
+            lines = self.manager.journal(name or self.name, lines=JOURNAL_LINES).strip()
         return f" The last lines of its journal:\n{lines}" if lines else ""
 
 

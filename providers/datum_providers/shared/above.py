@@ -18,8 +18,8 @@ def edges_above(path: str, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
 
     The nearest declared directory above and the nearest declared mount on or above it are required. A package is
     waited for softly where a directory on the way, or the path's own name, is its name: `/etc/nginx/conf.d/a.conf`
-    comes after `package:nginx`. What a package brings else is known by nobody before it is there; apt's own configuration
-    comes after none, since every package comes after it.
+    comes after `package:nginx`. What a package brings else is known by nobody before it is there; the configuration of
+    apt comes after none, since every package comes after it.
     """
     folder = index.nearest_parent(path)
     found = [] if folder is None else [ImplicitEdge(folder, "parent directory")]

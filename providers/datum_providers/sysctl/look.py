@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
-from datum.model.observation import Absent, Cause, FieldValue, NotApplicable, Observation, Present
-from datum.provider.host import FileFacts, FileKind, HostError, HostReader, Missing
-from datum_providers.shared.adoption import KINDS
+from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present
+from datum.provider.host import FileKind, HostError, HostReader, Missing
 from datum_providers.shared.kernel import NO_KERNEL, READ_ONLY, seen_value
 from datum_providers.shared.kinds import seen_parent, seen_residue
+from datum_providers.shared.other_kinds import in_place_of_file
 from datum_providers.sysctl.boot import LIMIT, BootFiles
 from datum_providers.sysctl.desired import FOLDER, DesiredSysctl
 from datum_providers.sysctl.lines import settings_of, text_for
@@ -31,7 +31,10 @@ def _observe(reader: HostReader, boot: BootFiles, wanted: DesiredSysctl) -> Obse
             fields["shadowed_by"] = shadow
         if isinstance(facts, Missing):
             return Absent({**fields, **_parent(wanted, facts)})
-        return Present({**_persistent(reader, wanted, facts), **fields}, identity=facts.identity)
+        if facts.kind is not FileKind.REGULAR:
+            other = in_place_of_file(wanted.path, facts.kind.value)
+            return Present({**fields, "kind": facts.kind.value}, identity=facts.identity, obstacles=(other,))
+        return Present({**_persistent(reader, wanted), **fields}, identity=facts.identity)
     except HostError as error:
         return error.unobservable()
 
@@ -44,13 +47,7 @@ def _running(reader: HostReader, wanted: DesiredSysctl) -> dict[str, FieldValue]
     return {"value": value}
 
 
-def _persistent(reader: HostReader, wanted: DesiredSysctl, facts: FileFacts) -> dict[str, FieldValue]:
-    if facts.kind is not FileKind.REGULAR:
-        raise HostError(
-            f"{KINDS[facts.kind.value].capitalize()} stands at '{wanted.path}', and no file that could set the key.",
-            code="not-a-file",
-            cause=Cause.OTHER,
-        )
+def _persistent(reader: HostReader, wanted: DesiredSysctl) -> dict[str, FieldValue]:
     text = reader.read_file(wanted.path, limit=LIMIT).decode("utf-8", "backslashreplace")
     values = [one.value for one in settings_of(text) if one.key == wanted.key]
     if not values:

@@ -6,8 +6,10 @@ from typing import Final
 from datum.model.graph import NOTHING, Target
 from datum.model.observation import Absent, NotApplicable, Present, Unobservable
 from datum.model.plan import Change, Need, Operation, Step
+from datum.provider.host import FileKind
 from datum_providers.shared.kernel import NO_KERNEL, READ_ONLY
-from datum_providers.shared.kinds import residue_change
+from datum_providers.shared.kinds import kind_of, residue_change
+from datum_providers.shared.other_kinds import in_place_of_file
 from datum_providers.sysctl.desired import FOLDER, DesiredSysctl
 
 KERNEL_KEY: Final = "kernel_key"
@@ -17,8 +19,13 @@ KERNEL_KEY: Final = "kernel_key"
 def plan_sysctl(desired: DesiredSysctl, observed: Present | Absent) -> Step | None:
     """Return the step; changes stand in the order persistent, value, edited, shadowed_by, residue.
 
+    What stands in the place of the file and is none, is not done away with.
     What a later file does at boot cannot be repaired by this resource: it is said once all else is as declared.
     """
+    kind = kind_of(observed)
+    if kind is not None:
+        other = _never(desired, in_place_of_file(desired.path, kind))
+        return Step(Operation.UPDATE, (Change("kind", kind, FileKind.REGULAR.value),), (other,))
     if desired.value is None:
         return None if isinstance(observed, Present) else _valueless(desired)
     operation = Operation.UPDATE if isinstance(observed, Present) else Operation.CREATE

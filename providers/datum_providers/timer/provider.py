@@ -20,6 +20,7 @@ from datum.provider.contract import (
     TargetIndex,
 )
 from datum.provider.host import FileKind, HostReader, HostWriter
+from datum_providers.shared.above import edges_above
 from datum_providers.shared.adoption import adopted_fields
 from datum_providers.shared.root_files import hazards_of_files
 from datum_providers.timer.desired import DesiredTimer, normal_name, parse_timer
@@ -75,15 +76,15 @@ class TimerProvider:
         )
 
     def edges(self, desired: DesiredTimer, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
-        """Return the nearest declared directory above, and what the service needs: user, program, directory."""
-        found = [(index.nearest_parent(desired.path), "parent directory")]
+        """Return what the path waits for, and what the service needs: user, program, directory."""
         needed = (
             ("user", desired.user, "user"),
             ("path", desired.program, "program"),
             ("path", desired.directory, "working directory"),
         )
-        found += [(index.holder(Target(kind, key)), reason) for kind, key, reason in needed if key]
-        return tuple(ImplicitEdge(target, reason) for target, reason in found if target is not None)
+        found = [(index.holder(Target(kind, key)), reason) for kind, key, reason in needed if key]
+        own = (ImplicitEdge(target, reason) for target, reason in found if target is not None)
+        return (*edges_above(desired.path, index), *own)
 
     def observe(self, reader: HostReader, desired: Mapping[str, DesiredTimer]) -> Mapping[str, Observation]:
         """Look at every path, and ask the manager once for all of them."""

@@ -4,7 +4,6 @@ from typing import Final
 
 from datum.model.observation import FieldValue, Observation, Present
 from datum.provider.host import FileFacts, FileKind, HostError, HostReader, Missing
-from datum_providers.shared.adoption import KINDS
 from datum_providers.timezone.desired import LOCALTIME, TIMEZONE, DesiredTimezone
 from datum_providers.timezone.zones import canonical, is_known, near, zone_of
 
@@ -30,8 +29,6 @@ def _link(reader: HostReader, wanted: DesiredTimezone, facts: FileFacts | Missin
     if facts.kind is FileKind.SYMLINK:
         zone = zone_of(LOCALTIME, facts.link)
         return {"kind": facts.kind.value, "zone": zone if zone is None else _as_wanted(reader, wanted, zone)}
-    if facts.kind is not FileKind.REGULAR:
-        raise HostError(f"{KINDS[facts.kind.value].capitalize()} stands at '{LOCALTIME}'.", code="not-a-file")
     return {"kind": facts.kind.value, "zone": None, **({"mounted": True} if facts.is_mount_point else {})}
 
 

@@ -7,7 +7,8 @@ from datum.model.graph import NOTHING, Target
 from datum.model.observation import Absent, Present
 from datum.model.plan import Change, Need, Operation, Step
 from datum.provider.host import FileKind
-from datum_providers.shared.kinds import residue_change
+from datum_providers.shared.adoption import KINDS
+from datum_providers.shared.kinds import kind_of, residue_change
 from datum_providers.timezone.desired import LOCALTIME, NAME, ZONEINFO, DesiredTimezone
 
 _SYMLINK: Final = FileKind.SYMLINK.value
@@ -37,6 +38,10 @@ def _needs(desired: DesiredTimezone, observed: Present | Absent, changes: tuple[
     changed = {change.name for change in changes}
     if observed.fields.get("zone_known") is False and changed != {"residue"}:
         yield Need(Target("path", f"{ZONEINFO}/{desired.zone}"), _missing(desired, observed))
+    kind = kind_of(observed)
+    if kind not in {None, _SYMLINK, FileKind.REGULAR.value} and "kind" in changed:
+        detail = f"{KINDS[str(kind)].capitalize()} stands at '{LOCALTIME}'; take it away, then apply again."
+        yield Need(Target(NOTHING, NAME), detail)
     if observed.fields.get("mounted") is True and "kind" in changed:
         yield Need(Target(NOTHING, NAME), f"Something is mounted on {LOCALTIME}, so it cannot be made a link.")
 

@@ -5,6 +5,7 @@ from typing import Final
 from datum.model.plan import Operation, Step
 from datum.model.result import FailureCause
 from datum.provider.host import Command, DirectoryWrite, FileWrite, HostError, HostWriter, Missing
+from datum.provider.manager import ManagerWriter
 from datum_providers.shared.kinds import remove_whatever
 from datum_providers.shared.unit_files import UnitFiles
 from datum_providers.unit.desired import MODE, DesiredUnit
@@ -106,7 +107,18 @@ def _take_down(writer: HostWriter, desired: DesiredUnit) -> None:
         if is_linked:
             writer.run(Command(("systemctl", "--root=/", "disable", name), _TIMEOUT))
         return
-    if not desired.is_for_many and manager.units([name])[name].active not in _DOWN:
-        manager.stop(name)
+    for each in _running_from(manager, desired):
+        manager.stop(each)
     if is_linked:
         manager.disable([name])
+
+
+def _running_from(manager: ManagerWriter, desired: DesiredUnit) -> list[str]:
+    """Return what runs from a unit file: its unit, or the instances of a template that have no file of their own."""
+    if not desired.is_for_many:
+        names: tuple[str, ...] = (desired.unit.full,)
+    else:
+        names = manager.instances(desired.unit.full) if desired.unit.is_template else ()
+    found = manager.units(names) if names else {}
+    is_own = {name: not desired.is_for_many or facts.fragment == desired.path for name, facts in found.items()}
+    return [name for name, facts in found.items() if is_own[name] and facts.active not in _DOWN]

@@ -28,6 +28,7 @@ from datum_providers.shared.units import PART, part_key, unit_path
 from datum_providers.unit.desired import DesiredUnit, normal_name, parse_unit
 from datum_providers.unit.doing import apply_unit
 from datum_providers.unit.look import observe_units
+from datum_providers.unit.needs import edges_of_content
 from datum_providers.unit.steps import hazards_of_unit, plan_unit
 
 _SCHEMA: Final[JsonObject] = json.loads(Path(__file__).with_name("schema.json").read_bytes())
@@ -71,7 +72,7 @@ class UnitProvider:
         return (path, Target(PART, part_key(desired.on_change, desired.path)))
 
     def edges(self, desired: DesiredUnit, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
-        """Return what the path waits for, and softly the files that it is judged together with."""
+        """Return what the path waits for, what its text names, and softly the files that it is judged together with."""
         found = []
         if desired.drop_in:
             found = [(index.holder(Target("path", unit_path(name))), "unit file") for name in desired.unit.sources]
@@ -79,7 +80,7 @@ class UnitProvider:
             service = f"{desired.unit.stem}.service"
             found = [(index.holder(Target("path", unit_path(service))), f"what the {desired.unit.suffix} starts")]
         soft = (ImplicitEdge(one, why, DependencyKind.AFTER, soft=True) for one, why in found if one is not None)
-        return (*edges_above(desired.path, index), *soft)
+        return (*edges_above(desired.path, index), *soft, *edges_of_content(desired.content, index))
 
     def relate(self, desired: DesiredUnit, index: TargetIndex) -> DesiredUnit:
         """Learn whether its directory is exclusive, and whether that of a drop-in is declared."""

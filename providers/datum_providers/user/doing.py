@@ -6,6 +6,7 @@ from datum.model.plan import Change, Operation, Step
 from datum.provider.host import FileFacts, HostError, HostWriter, Missing
 from datum_providers.shared.account_files import PASSWD, AccountFiles, PasswdLine
 from datum_providers.shared.account_tools import run_tool
+from datum_providers.shared.processes import require_idle
 from datum_providers.user.desired import (
     DAY_FIELDS,
     NEVER,
@@ -20,6 +21,8 @@ from datum_providers.user.steps import home_of
 
 _CHAGE: dict[str, str] = dict(zip(DAY_FIELDS, ("--mindays", "--maxdays", "--warndays", "--inactive"), strict=True))
 _TEXTS = ("comment", "home", "shell")
+# What usermod(8) does not change of an account that has processes.
+_ONLY_IDLE = frozenset({"uid", "home"})
 
 
 def apply_user(writer: HostWriter, desired: DesiredUser, step: Step) -> None:
@@ -33,8 +36,9 @@ def apply_user(writer: HostWriter, desired: DesiredUser, step: Step) -> None:
         case Operation.DELETE:
             _remove(writer, desired)
         case Operation.CREATE:
-            _create(writer, desired, desired.uid, mark=_mark(writer, desired))
-            _complete(writer, desired)
+            mark = _mark(writer, desired)
+            _create(writer, desired, desired.uid, mark=mark)
+            _complete(writer, desired, mark)
         case Operation.UPDATE if "unfinished" in changed:
             _create_anew(writer, desired)
         case _:
@@ -45,9 +49,17 @@ def apply_user(writer: HostWriter, desired: DesiredUser, step: Step) -> None:
 
 def _remove(writer: HostWriter, desired: DesiredUser) -> None:
     """Take it out of groups first: if userdel is interrupted, the next account of this name would be in them."""
-    if AccountFiles.read(writer).groups_listing(desired.name):
+    files = AccountFiles.read(writer)
+    _require_idle(writer, files, desired)
+    if files.groups_listing(desired.name):
         run_tool(writer, "usermod", "--groups", "", desired.name)
     run_tool(writer, "userdel", desired.name)
+
+
+def _require_idle(writer: HostWriter, files: AccountFiles, desired: DesiredUser) -> None:
+    line = files.users.get(desired.name)
+    if line is not None:
+        require_idle(writer, line.name, line.uid)
 
 
 def _create_anew(writer: HostWriter, desired: DesiredUser) -> None:
@@ -58,14 +70,15 @@ def _create_anew(writer: HostWriter, desired: DesiredUser) -> None:
     _keep_group(writer, files, line)
     run_tool(writer, "userdel", desired.name)
     uid = line.uid if desired.uid is None else desired.uid
-    _create(writer, desired, uid, mark=WITH_HOME if is_home_begun else _mark(writer, desired))
+    mark = WITH_HOME if is_home_begun else _mark(writer, desired)
+    _create(writer, desired, uid, mark=mark)
     if is_home_begun:
         fill_home(writer, AccountFiles.read(writer).users[desired.name])
-    _complete(writer, desired)
+    _complete(writer, desired, mark)
 
 
 def _keep_group(writer: HostWriter, files: AccountFiles, line: PasswdLine) -> None:
-    """Have the account leave the group of its name, which userdel would remove with it; it may be declared by itself."""
+    """Have the account leave the group of its name, which userdel would take along; it may be declared by itself."""
     group = files.groups.get(line.name)
     if group is None or group.gid != line.gid:
         return
@@ -81,8 +94,17 @@ def _mark(writer: HostWriter, desired: DesiredUser) -> str:
     return WITH_HOME if makes_home else UNFINISHED
 
 
-def _complete(writer: HostWriter, desired: DesiredUser) -> None:
+def _complete(writer: HostWriter, desired: DesiredUser, mark: str) -> None:
     """Do what useradd cannot; the password comes last, and takes the mark away."""
+    line = AccountFiles.read(writer).users[desired.name]
+    home = writer.examine(line.home)
+    if mark == WITH_HOME and not (isinstance(home, FileFacts) and home.uid == line.uid):
+        raise HostError(
+            f"useradd did not make {line.home}, or could not give it to {line.name}.",
+            code="program-failed",
+            summary="A program failed.",
+            hint="see why it cannot be written; the next pass makes the account again",
+        )
     _set_days(writer, desired, desired.days.keys())
     if desired.password is not None:
         field = f"{'!' if desired.locked else ''}{desired.password.reveal.decode()}"
@@ -125,6 +147,8 @@ def _texts(desired: DesiredUser, changed: AbstractSet[str]) -> list[str]:
 def _modify(writer: HostWriter, desired: DesiredUser, step: Step, changed: AbstractSet[str]) -> None:
     changes = {change.name: change for change in step.changes}
     argv: list[str] = []
+    if changed & _ONLY_IDLE:
+        _require_idle(writer, AccountFiles.read(writer), desired)
     if "uid" in changed:
         argv += ["--uid", str(desired.uid)]
     if "group" in changed:

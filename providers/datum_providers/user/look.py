@@ -7,9 +7,8 @@ from attrs import frozen
 
 from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present, Unobservable
 from datum.provider.host import HostError, HostReader, Missing
-from datum_providers.shared.account_files import IN_SHADOW, AccountFiles, PasswdLine, ShadowLine, as_json
+from datum_providers.shared.account_files import IN_SHADOW, AccountFiles, PasswdLine, ShadowLine, as_json, read_gshadow
 from datum_providers.shared.accounts import is_number
-from datum_providers.shared.processes import use_of
 from datum_providers.user.desired import (
     DAY_FIELDS,
     UNFINISHED,
@@ -35,7 +34,7 @@ def observe_users(reader: HostReader, desired: Mapping[str, DesiredUser]) -> Map
     if not desired:
         return {}
     try:
-        look = Look(reader, AccountFiles.read(reader, with_shadow=True))
+        look = Look(reader, AccountFiles.read(reader, with_shadow=True), read_gshadow(reader) or {})
     except HostError as error:
         return dict.fromkeys(desired, error.unobservable())
     return {name: look.at(desired[name]) for name in sorted(desired)}
@@ -47,6 +46,8 @@ class Look:
 
     reader: HostReader
     files: AccountFiles
+    # Whom each group lists there.
+    gshadow: Mapping[str, frozenset[str]]
 
     def at(self, wanted: DesiredUser) -> Observation:
         """Look at one user."""
@@ -106,20 +107,24 @@ class Look:
         if is_bare or wanted.group is not None or wanted.groups is not None or "stranded" in fields:
             fields["group"] = self._group(wanted, line)
         if is_bare or wanted.groups is not None:
-            fields["groups"] = self.files.groups_listing(line.name)
+            fields["groups"] = self._groups(wanted, line)
         texts = (("comment", line.comment), ("home", line.home), ("shell", line.shell))
         fields.update((name, as_json(text)) for name, text in texts if is_bare or getattr(wanted, name) is not None)
         fields.update(self._secrets(wanted, line))
         fields.update(self._around(wanted))
         if self._is_unfinished(line):
             fields["unfinished"] = True
-        use = self._use(wanted, line)
-        if use and not is_bare:
-            fields["in_use"] = use
-        return Present(fields, obstacles=self._obstacles(line, use) if is_bare else ())
+        return Present(fields, obstacles=_obstacles(line) if is_bare else ())
+
+    def _groups(self, wanted: DesiredUser, line: PasswdLine) -> tuple[str, ...]:
+        """Return the groups that list it; of wanted ones those that do so in gshadow, too, which is written last."""
+        listing, asked = self.files.groups_listing(line.name), set(wanted.groups or ())
+        return tuple(
+            group for group in listing if group not in asked or line.name in self.gshadow.get(group, {line.name})
+        )
 
     def _is_stranded(self, wanted: DesiredUser, line: PasswdLine) -> bool:
-        """Whether its primary group is none any more, and one of its name is: groupmod(8) changes passwd after group."""
+        """Whether its primary group is gone, and one of its name is there: groupmod(8) writes passwd after group."""
         if wanted.group is not None or line.name not in self.files.groups or self.files.group_of(line.gid) is not None:
             return False
         return self.reader.group_name(line.gid) == str(line.gid)
@@ -168,15 +173,10 @@ class Look:
         is_alone = line.name not in shadow.odd and not self.files.groups_listing(line.name)
         return is_alone and isinstance(self.reader.examine(line.home or "/"), Missing)
 
-    def _use(self, wanted: DesiredUser, line: PasswdLine) -> str:
-        """Return how it is in use, where that keeps it from what is wanted."""
-        is_moved = (wanted.uid is not None and wanted.uid != line.uid) or wanted.home not in {None, line.home}
-        return use_of(self.reader, line.name, line.uid) if wanted.is_bare or is_moved else ""
 
-    def _obstacles(self, line: PasswdLine, use: str) -> tuple[str, ...]:
-        found = []
-        if line.uid == _ROOT_UID:
-            found.append(f"{line.name} has uid 0, without which there is no administrator.")
-        elif line.uid in _FIXED_UIDS or line.uid == _NOBODY:
-            found.append(f"{line.name} is an account of the operating system (uid {line.uid}).")
-        return (*found, use) if use else tuple(found)
+def _obstacles(line: PasswdLine) -> tuple[str, ...]:
+    if line.uid == _ROOT_UID:
+        return (f"{line.name} has uid 0, without which there is no administrator.",)
+    if line.uid in _FIXED_UIDS or line.uid == _NOBODY:
+        return (f"{line.name} is an account of the operating system (uid {line.uid}).",)
+    return ()

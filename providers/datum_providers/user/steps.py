@@ -1,6 +1,7 @@
 """From what is observed of a user to what is wanted: the step, what it needs and what it may cost. Pure."""
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from datum.model.graph import NOTHING, Target
@@ -121,16 +122,10 @@ def _account_needs(
     return tuple(needs)
 
 
-def _refusals(desired: DesiredUser, observed: Present, names: Iterable[str]) -> tuple[Need, ...]:
-    changed = set(names)
-    needs = []
-    if "uid" in changed and observed.fields.get("uid") == 0:
-        needs.append(_never(desired, f"{desired.name} has uid 0, and keeps it."))
-    use = observed.fields.get("in_use")
-    if changed & {"uid", "home"} and isinstance(use, str):
-        detail = f"{use} As long as it has, neither its uid nor its home can be changed; stop them, then apply again."
-        needs.append(_never(desired, detail))
-    return tuple(needs)
+def _refusals(desired: DesiredUser, observed: Present, names: AbstractSet[str]) -> tuple[Need, ...]:
+    if "uid" in names and observed.fields.get("uid") == 0:
+        return (_never(desired, f"{desired.name} has uid 0, and keeps it."),)
+    return ()
 
 
 def _never(desired: DesiredUser, detail: str) -> Need:
@@ -139,7 +134,7 @@ def _never(desired: DesiredUser, detail: str) -> Need:
 
 def effects_of_user(desired: DesiredUser, step: Step) -> tuple[Effect, ...]:
     """Return the account, the group that is made with it, and its home."""
-    if step.operation is not Operation.CREATE:
+    if step.operation is not Operation.CREATE and all(change.name != "unfinished" for change in step.changes):
         return ()
     found = [Effect(Target("user", desired.name))]
     if desired.uid is not None:

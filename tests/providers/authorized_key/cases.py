@@ -26,6 +26,7 @@ PATH: Final = "/home/deploy/.ssh/authorized_keys"
 # What a case may say; a misspelt key would be a check that is never made.
 KEYS: Final = frozenset(
     {"about", "name", "attributes", "host", "observed", "detail", "step", "hazards", "done", "after", "absent"}
+    | {"obstacle"}
 )
 
 
@@ -70,7 +71,7 @@ class KeyCase:
         for path, target in about.get("links", {}).items():
             host.add(path, FakeFile(FileKind.SYMLINK, "0777", link=target))
         for program, said in about.get("queries", {}).items():
-            host.add_query(tuple(program.split()), said.encode())
+            host.add_query(tuple(program.split()), said.encode(), exit_code=255 if not said else 0)
 
     def make_host(self) -> FakeHost:
         host = FakeHost()

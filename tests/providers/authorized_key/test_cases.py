@@ -42,6 +42,8 @@ def test_what_is_seen(case: KeyCase) -> None:
         return
     assert isinstance(found, Present if "present" in about else Absent)
     assert plain(dict(found.fields)) == about.get("present", about.get("absent"))
+    if isinstance(found, Present):
+        assert list(found.obstacles) == ([found.fields["closed"]] if "obstacle" in case.data else [])
     if "detail" in case.data:
         assert isinstance(found, Present)
         assert found.detail == case.data["detail"]

@@ -6,12 +6,13 @@ import pytest
 
 from datum.model.graph import MADE_PATH, Target
 from datum.model.identity import ResourceId
-from datum.model.observation import Absent, Present, Unobservable
+from datum.model.observation import Absent, Observation, Present, Unobservable
 from datum.model.plan import Change, Operation, Step
 from datum.model.result import FailureCause
 from datum.provider.contract import DesiredError, ImplicitEdge, RelatedProvider, Removal
-from datum.provider.host import HostError
+from datum.provider.host import CommandOutcome, FileKind, HostError
 from datum.testing.host import FakeHost
+from datum.testing.world import FakeFile
 from datum_providers.authorized_key.desired import DesiredKey
 from datum_providers.authorized_key.look import LIMIT
 from datum_providers.authorized_key.provider import AuthorizedKeyProvider
@@ -164,9 +165,38 @@ def test_a_huge_file_is_not_read() -> None:
     add_shadow_tools(host, passwd=USER)
     host.add_file(PATH, b"x" * (LIMIT + 1))
     seen = PROVIDER.observe(host.reader(), {NAME: wanted()})[NAME]
-    assert isinstance(seen, Unobservable)
-    assert seen.discounted
+    assert isinstance(seen, Present)
+    assert "is larger than 4,194,304 bytes" in seen.obstacles[0]
+    step = PROVIDER.plan(wanted(), seen)
+    assert step is not None
+    assert [(change.name, change.after) for change in step.changes] == [("closed", None)]
+    assert [need.target.kind for need in step.needs] == ["nothing"]
     assert ("read_file", PATH) not in host.calls
+    with pytest.raises(HostError, match="is larger") as caught:
+        PROVIDER.apply(host.writer(), wanted(), Step(Operation.UPDATE, (Change("comment", "a", "b"),)))
+    assert caught.value.diagnostics[0].code == "keys-too-large"
+    with pytest.raises(DesiredError, match="is larger"):
+        PROVIDER.adopt(NAME, seen)
+
+
+@pytest.mark.parametrize("kind", [FileKind.SYMLINK, FileKind.DIRECTORY, FileKind.FIFO, FileKind.SOCKET])
+def test_what_a_user_puts_in_the_place_of_the_file_is_a_failure_of_that_user_alone(kind: FileKind) -> None:
+    """Were it unobservable, all removals of the pass would be held."""
+    host = FakeHost()
+    add_shadow_tools(host, passwd=f"{USER}other:x:1002:1002::/home/other:/bin/sh\n")
+    host.add(PATH, FakeFile(kind, "0777", link="/x" if kind is FileKind.SYMLINK else ""))
+    host.add_file("/home/other/.ssh/authorized_keys", f"{KEY}\n".encode())
+    desired = {NAME: wanted(), "other/laptop": PROVIDER.parse("other/laptop", {"key": KEY})}
+    seen = PROVIDER.observe(host.reader(), desired)
+    mine = seen[NAME]
+    assert isinstance(mine, Present if kind is FileKind.SYMLINK else Absent)
+    assert mine.fields["kind"] == kind.value
+    step = PROVIDER.plan(desired[NAME], mine)
+    assert step is not None
+    assert [str(need.target) for need in step.needs] == [f"nothing deploy/{FINGERPRINT}"]
+    other = seen["other/laptop"]
+    assert isinstance(other, Present)
+    assert PROVIDER.plan(desired["other/laptop"], other) is None
 
 
 def test_a_file_is_read_once_for_all_its_keys() -> None:
@@ -225,3 +255,86 @@ def test_how_the_configuration_of_sshd_is_read() -> None:
     assert config(sshd_config="Include more\n", more="AuthorizedKeysFile=/k/%u\n") == "/k/deploy"
     assert config(sshd_config="Include sshd_config\nAuthorizedKeysFile /k/%u\n") == "/k/deploy"
     assert config(sshd_config="Banner it's\nAuthorizedKeysFile /k/%u\n") == "/k/deploy"
+
+
+def test_an_include_has_wildcards_in_every_name() -> None:
+    text = "Include conf_at_d/*/[ab]?.conf\nAuthorizedKeysFile /last\n".replace("_at_", ".")
+    assert config(sshd_config=text, conf_at_d__x__b1_at_conf="AuthorizedKeysFile /k\n") == "/k"
+    assert config(sshd_config=text, conf_at_d__x__c1_at_conf="AuthorizedKeysFile /k\n") == "/last"
+    assert config(sshd_config=text, conf_at_d__x="AuthorizedKeysFile /k\n") == "/last"
+    assert config(sshd_config="Include *\nAuthorizedKeysFile /last\n", _at_hidden="AuthorizedKeysFile /k\n") == "/last"
+    twice = {"d__z__a_at_conf": "AuthorizedKeysFile /z\n", "d__y__a_at_conf": "AuthorizedKeysFile /y\n"}
+    assert config(sshd_config="Include /etc/ssh/d/*/*.conf\n", **twice) == "/y"
+
+
+def test_an_included_link_is_followed_to_its_end() -> None:
+    host = FakeHost(folders=("/etc", "/home/deploy", "/etc/ssh/d"))
+    add_shadow_tools(host, passwd=USER)
+    host.add_file("/etc/ssh/sshd_config", b"Include d/*\n")
+    host.add_file("/etc/policy/ssh.config", b"AuthorizedKeysFile /k\n")
+    host.add_link("/etc/ssh/d/policy.conf", "../../policy/ssh.config")
+    host.add_link("/etc/ssh/d/a.conf", "a.conf")
+    seen = PROVIDER.observe(host.reader(), {NAME: wanted()})[NAME]
+    assert isinstance(seen, Absent)
+    assert seen.fields["path"] == "/k"
+
+
+@pytest.mark.parametrize(
+    ("criteria", "path"),
+    [
+        ("User deploy", "/m"),
+        ("User=deploy", "/m"),
+        ("user a,dep*", "/m"),
+        ("User d?ploy", "/m"),
+        ("User *,!deploy", PATH),
+        ("User other", PATH),
+        ("User other Group web", PATH),
+        ("Group web User other", PATH),
+        ("all", "/m"),
+        ("all\nMatch User other", PATH),
+    ],
+)
+def test_where_the_name_says_whether_a_match_fits_sshd_is_not_asked(criteria: str, path: str) -> None:
+    """The fake host knows no sshd: it would be an error to ask."""
+    assert config(sshd_config=f"Match {criteria}\nAuthorizedKeysFile /m\n") == path
+
+
+def test_the_first_match_that_fits_counts_before_what_holds_for_all() -> None:
+    text = "AuthorizedKeysFile /all\nMatch User x\nAuthorizedKeysFile /x\nMatch User deploy\nAuthorizedKeysFile /m\n"
+    assert config(sshd_config=f"{text}Match Group y\nAuthorizedKeysFile /y\n") == "/m"
+
+
+def test_a_match_ends_with_its_file_and_holds_for_what_it_includes() -> None:
+    within = "Include a\nAuthorizedKeysFile /all\n"
+    assert config(sshd_config=within, a="Match User other\nPort 1\n") == "/all"
+    assert config(sshd_config="Match User other\nInclude a\n", a="AuthorizedKeysFile /k\n") == PATH
+    nested = "Match User deploy\nAuthorizedKeysFile /k\n"
+    assert config(sshd_config="Match User other\nInclude a\n", a=nested) == PATH
+    assert config(sshd_config="Match User d*\nInclude a\n", a=nested) == "/k"
+
+
+GROUP = b"AuthorizedKeysFile /all\nMatch Group web\nAuthorizedKeysFile /m\n"
+
+
+def asked(answer: CommandOutcome | HostError) -> Observation:
+    host = FakeHost(folders=("/etc", "/home/deploy"))
+    add_shadow_tools(host, passwd=USER)
+    host.add_file("/etc/ssh/sshd_config", GROUP)
+    if isinstance(answer, HostError):
+        host.fail(answer, method="query")
+    else:
+        host.add_query("sshd", lambda _world, _command: answer)
+    return PROVIDER.observe(host.reader(), {NAME: wanted()})[NAME]
+
+
+def test_a_configuration_that_sshd_refuses_keeps_no_key_from_being_seen() -> None:
+    """This very pass may be about to repair it."""
+    missing = HostError("There is no program.", code="program-missing")
+    for answer in (CommandOutcome(255, b"", b"Bad configuration option\n"), missing):
+        seen = asked(answer)
+        assert isinstance(seen, Absent)
+        assert seen.fields["path"] == "/all"
+    seen = asked(CommandOutcome(0, b"authorizedkeysfile /m\n", b""))
+    assert isinstance(seen, Absent)
+    assert seen.fields["path"] == "/m"
+    assert isinstance(asked(HostError("It hangs.", code="program-deadline")), Unobservable)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from datum.model.graph import Target
 from datum.model.identity import ResourceId
-from datum.model.observation import NotApplicable, Observation, Present, Unobservable
+from datum.model.observation import NotApplicable, Observation, Present
 from datum.model.plan import Change, Effect, Operation, Step
 from datum.provider.contract import AnyProvider, DesiredError, Removal
 from datum.provider.host import FileKind
@@ -220,11 +220,19 @@ def test_comments_and_empty_lines_are_no_names(data: bytes, name: str | None) ->
     assert static_of(data) == name
 
 
-def test_what_is_no_file_is_unobservable() -> None:
-    host = host_with(named())
-    host.add(FILE, FakeFile(FileKind.DIRECTORY, "0755"))
-    assert isinstance(see(host, wanted(static="web1")), Unobservable)
-    assert isinstance(see(host, wanted(pretty="web1")), Present)
+@pytest.mark.parametrize(("path", "field"), [(FILE, "static"), (INFO, "pretty")])
+def test_what_is_no_file_is_told_and_stays(path: str, field: str) -> None:
+    host = host_with(named("web1", "web1"))
+    host.add(path, FakeFile(FileKind.DIRECTORY, "0755"))
+    step = planned(host, wanted(**{field: "web1"}))
+    assert step is not None
+    assert step.changes == (Change(f"{field}_kind", "directory", "regular"),)
+    detail = f"A directory stands at '{path}', and no regular file; take it away, then apply again."
+    assert [(need.target.kind, need.detail) for need in step.needs] == [("nothing", detail)]
+    bare = see(host, wanted())
+    assert isinstance(bare, Present)
+    assert field not in PROVIDER.adopt("host", bare)
+    assert isinstance(see(host, wanted(pretty="x") if field == "static" else wanted(static="x")), Present)
 
 
 def test_a_name_is_never_taken_away() -> None:

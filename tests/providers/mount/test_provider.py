@@ -8,15 +8,17 @@ from attrs import evolve
 from datum.model.graph import DependencyKind, Target
 from datum.model.identity import ResourceId
 from datum.model.manifest import Hazard
-from datum.model.observation import Absent, NotApplicable, Present, Unobservable
-from datum.model.plan import Change, Effect, Operation
+from datum.model.observation import Absent, NotApplicable, Present
+from datum.model.plan import Change, Effect, Operation, Step
 from datum.model.result import FailureCause
+from datum.model.secret import Secret
 from datum.provider.contract import AnyProvider, DesiredError, Removal
 from datum.provider.host import CommandOutcome, FileKind, HostError
 from datum.provider.manager import MountEntry
 from datum.testing.conformance import ConformanceCase, ProviderConformance
 from datum.testing.host import FakeHost
 from datum.testing.world import FakeFile
+from datum_providers.directory.provider import DirectoryProvider
 from datum_providers.mount.steps import STALE
 from datum_providers.mount.units import mount_unit
 from tests.providers.index import Index
@@ -37,6 +39,7 @@ from tests.providers.mount.host import (
     system,
     wanted,
 )
+from tests.unit.fakes import declare, graph_of
 
 LINE: Final = f"/dev/vdb1 {POINT} ext4 defaults 0 0\n"
 EXT4: Final = {"source": "/dev/vdb1", "fstype": "ext4"}
@@ -411,9 +414,79 @@ def test_leftovers_beside_fstab_are_cleared() -> None:
     assert not host.world.residues
 
 
-def test_an_fstab_that_is_no_file_is_unobservable() -> None:
-    host = host_with(lambda host: host.add(FSTAB, FakeFile(FileKind.SYMLINK, "0777", link="/x")))
-    assert isinstance(see(host, wanted()), Unobservable)
+@pytest.mark.parametrize("kind", [FileKind.SYMLINK, FileKind.DIRECTORY, FileKind.FIFO])
+def test_an_fstab_that_is_no_file_is_told_and_stays(kind: FileKind) -> None:
+    host = host_with(lambda host: host.add(FSTAB, FakeFile(kind, "0777", link="/x" if kind == "symlink" else "")))
+    for desired in (wanted(), PROVIDER.parse(POINT, {})):
+        seen = see(host, desired)
+        assert isinstance(seen, Present)
+        assert "stands at '/etc/fstab', and no regular file" in seen.obstacles[0]
+        step = planned(host, desired)
+        assert step is not None
+        assert step.changes == (Change("kind", kind.value, "regular"),)
+        assert [(need.target.kind, need.detail) for need in step.needs] == [("nothing", seen.obstacles[0])]
+        assert not PROVIDER.hazards(desired, step)
+        with pytest.raises(DesiredError, match="no regular file"):
+            PROVIDER.adopt(POINT, seen)
+    line = Step(Operation.UPDATE, (Change("persistent", before=False, after=True),))
+    with pytest.raises(HostError, match="no regular file"):
+        PROVIDER.apply(host.writer(), wanted(), line)
+    assert not host.journal
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["password=p4ss", "pass=p4ss", "passwd=p4ss", "PASSWORD=p4ss", "password2=p4ss", "secret=p4ss", "user=me%p4ss",
+     "username=me:p4ss", Secret(b"p4ss")],
+)  # fmt: skip
+def test_a_password_among_the_options_is_refused_and_not_repeated(option: Any) -> None:
+    with pytest.raises(DesiredError) as caught:
+        wanted(source="//server/share", fstype="cifs", options=("ro", option))
+    error = caught.value
+    assert (error.attribute, error.code) == ("options", "secret-shown")
+    assert "credentials=FILE" in error.hint
+    assert "p4ss" not in f"{error.detail}{error.hint}"
+
+
+@pytest.mark.parametrize("source", ["//me:p4ss@server/share", "https://me:p4ss@server/dav", Secret(b"p4ss")])
+def test_a_password_in_the_source_is_refused(source: Any) -> None:
+    with pytest.raises(DesiredError) as caught:
+        wanted(source=source, fstype="cifs")
+    assert (caught.value.attribute, caught.value.code) == ("source", "secret-shown")
+    assert "p4ss" not in caught.value.detail
+
+
+def test_what_only_looks_like_a_password_is_none() -> None:
+    options = ("credentials=/etc/cifs", "user=me", "password", "secretfile=/etc/ceph", "x-pass=1")
+    assert wanted(options=options).options == options
+    assert wanted(source="server:/me@x").source == "server:/me@x"
+    assert wanted(source="me@fs.name=/", fstype="ceph").source == "me@fs.name=/"
+
+
+def test_a_password_that_fstab_holds_is_not_shown_and_not_adopted() -> None:
+    line = f"//server/share {POINT} cifs ro,password=p4ss 0 0\n"
+    host, bare = host_with(fstab(line)), PROVIDER.parse(POINT, {})
+    seen = see(host, bare)
+    assert isinstance(seen, Present)
+    assert seen.fields["options"] == ("ro", "password=(secret)")
+    assert PROVIDER.adopt(POINT, seen) == {"source": "//server/share", "fstype": "cifs", "mounted": False}
+    keeping = wanted(source="//server/share", fstype="cifs", mounted=False)
+    assert planned(host, keeping) is None
+    step = planned(host, evolve(keeping, options=("ro", "credentials=/etc/cifs")))
+    assert "p4ss" not in str(step)
+    assert changed(step) == ["options"]
+
+
+@pytest.mark.parametrize("absent", [True, False])
+def test_a_directory_goes_and_is_set_after_what_is_mounted_on_it(*, absent: bool) -> None:
+    """What is mounted hides it: removed first it would be busy, and its mode would be that of what lies below."""
+    said: dict[str, Any] = {} if absent else EXT4
+    mount = evolve(declare(f"mount:{POINT}", absent=absent), attributes=said)
+    folder = evolve(declare(f"directory:{POINT}", absent=absent), attributes={})
+    graph = graph_of(folder, mount, providers={"mount": PROVIDER, "directory": DirectoryProvider()})
+    assert [origin.type for origin in graph.order] == ["mount", "directory"]
+    (edge,) = graph.dependencies
+    assert edge.kind is DependencyKind.REQUIRES
 
 
 def test_without_a_source_nothing_is_mounted() -> None:

@@ -103,7 +103,9 @@ def _archive(about: Mapping[str, Any]) -> dict[str, Any]:
         key: {name: tuple(each) for name, each in about.get(key, {}).items()}
         for key in ("depends", "conflicts", "virtual")
     }
-    rest = {key: about[key] for key in ("locked", "gone", "timeout", "is_fresh") if key in about}
+    rest = {
+        key: about[key] for key in ("locked", "gone", "timeout", "is_fresh", "chatter", "unreachable") if key in about
+    }
     return {**lists, **tuples, **rest, "broken": set(about.get("broken", ()))}
 
 

@@ -52,6 +52,10 @@ class FakeApt:
     fresh: dict[str, list[str]] = field(factory=dict)
     # Packages whose configuration fails.
     broken: set[str] = field(factory=set)
+    # What the maintainer scripts of broken packages print.
+    chatter: str = ""
+    # What an update says of archives that it cannot reach; the others answer.
+    unreachable: str = ""
     # Times that a lock is held, and times that fetching fails.
     locked: int = 0
     gone: int = 0
@@ -135,12 +139,14 @@ class FakeApt:
                 packages[name] = evolve(packages[name], state="config-files", selection="deinstall")
         _write(world, packages)
         # What is asked for by name is manual, also where it was there.
-        words = {word.partition("=")[0] for word in command.argv}
-        asked = {name for what, name, _ in changes if what == "Inst"} & words
+        named = {word.partition("=")[0] for word in command.argv}
+        asked = {name for what, name, _ in changes if what == "Inst"} & named
         _set_automatic(world, _automatic(world) - asked)
         failed = [name for what, name, _ in changes if what == "Inst" and name in self.broken]
         words = "".join(f"dpkg: error processing package {name} (--configure):\n" for name in failed)
-        return CommandOutcome(100 if failed else 0, b"", words.encode())
+        words += "E: Sub-process /usr/bin/dpkg returned an error code (1)\n" if failed else ""
+        said = self.chatter if failed else ""
+        return CommandOutcome(100 if failed else 0, said.encode(), f"{said}{words}".encode())
 
     def mark(self, world: FakeWorld, command: Command) -> CommandOutcome:
         self._note(world, command)
@@ -188,7 +194,7 @@ class FakeApt:
         self.updates += 1
         self.offers.update(self.fresh)
         world.files[PARTIAL].modified += 1000
-        return _said("")
+        return CommandOutcome(100 if self.unreachable else 0, b"", self.unreachable.encode())
 
     def _resolve(self, world: FakeWorld, argv: Sequence[str]) -> tuple[list[tuple[str, str, str]], str, str]:
         verb = next(word for word in argv if word in {"install", "remove", "purge"})

@@ -138,6 +138,46 @@ def test_why_it_failed_is_read(words: str, cause: FailureCause, holder: str) -> 
     assert (cause_of(words), holder_of(words)) == (cause, holder)
 
 
+SCRIPTS = """Setting up app (1.0-1) ...
+app: unable to lock the database, which is held by process 12
+could not resolve host app.example.org, failed to fetch the schema
+  Could not get lock /var/lib/app/lock
+ no space left on device
+app.c: E: read-only file system
+dpkg: warning: could not connect to the server
+"""
+FAILED = """dpkg: error processing package app (--configure):
+ installed app package post-installation script subprocess returned error exit status 1
+"""
+END = "E: Sub-process /usr/bin/dpkg returned an error code (1)\n"
+
+
+def test_what_maintainer_scripts_print_is_no_cause() -> None:
+    assert cause_of(f"{SCRIPTS}{FAILED}{SCRIPTS}Errors were encountered while processing:\n app\n{END}") is (
+        FailureCause.OTHER
+    )
+    assert holder_of(f"{SCRIPTS}{FAILED}{END}") == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "cause"),
+    [
+        (f"E: Could not get lock {FRONTEND}. It is held by process 71 (apt)\n", FailureCause.BUSY),
+        ("W: Failed to fetch http://a/InRelease  Could not resolve 'a'\n", FailureCause.NETWORK),
+        (
+            "dpkg: error processing archive app.deb (--unpack):\n failed to write (No space left on device)\n",
+            FailureCause.NO_SPACE,
+        ),
+        (
+            "dpkg: unrecoverable fatal error, aborting:\n unable to flush tmp.i: No space left on device\n",
+            FailureCause.NO_SPACE,
+        ),
+    ],
+)
+def test_what_apt_and_dpkg_say_is_found_among_what_scripts_print(words: str, cause: FailureCause) -> None:
+    assert cause_of(f"{SCRIPTS}{words}{SCRIPTS}{END}") is cause
+
+
 def test_errors_stand_last_and_within_bounds() -> None:
     noise = "".join(f"Get:{number} http://deb.example.org/debian {'x' * 80}\n" for number in range(500))
     stdout = f"{noise}Setting up app (1.0-1) ...\nnot ready\n"

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,8 +14,9 @@ from datum.model.observation import Absent, Cause, Observation, Present, Scope, 
 from datum.model.plan import Change, Operation, Step
 from datum.model.result import FailureCause
 from datum.provider.contract import OrderedProvider, RelatedProvider, Removal, Stage, TransactionalProvider
-from datum.provider.host import CommandOutcome, HostError
+from datum.provider.host import Command, CommandOutcome, HostError
 from datum.testing.host import FakeHost
+from datum.testing.world import FakeWorld
 from datum.testing.writer import FakeWriter
 from datum_providers.package import tools
 from datum_providers.package.apt import ENVIRONMENT, SCOPE
@@ -83,6 +85,9 @@ def test_it_holds_the_package_of_its_name() -> None:
 def test_it_comes_after_what_says_where_packages_come_from_and_after_accounts_of_its_name() -> None:
     around = index(
         ("path", "/etc/apt/sources.list.d/x.sources", "package_source:x"),
+        ("path", "/etc/apt/keyrings/x.gpg", "package_source:x"),
+        ("path", "/etc/apt/sources.list.d/y.sources", "package_source:y"),
+        ("path", "/etc/apt/sources.list.d/z.list", "file:/etc/apt/sources.list.d/z.list"),
         ("path", "/etc/apt/preferences.d/pin", "file:/etc/apt/preferences.d/pin"),
         ("path", "/etc/aptly.conf", "file:/etc/aptly.conf"),
         ("user", "app", "user:app"),
@@ -90,13 +95,15 @@ def test_it_comes_after_what_says_where_packages_come_from_and_after_accounts_of
         ("user", "other", "user:other"),
     )
     edges = PROVIDER.edges(PROVIDER.parse("app:i386", {}), around)
-    assert {(str(edge.target), edge.reason) for edge in edges} == {
-        ("package_source:x", "apt configuration"),
-        ("file:/etc/apt/preferences.d/pin", "apt configuration"),
-        ("user:app", "account of the same name"),
-        ("group:app", "account of the same name"),
-    }
-    assert {(edge.kind, edge.soft) for edge in edges} == {(DependencyKind.AFTER, True)}
+    assert [(str(edge.target), edge.reason, edge.kind) for edge in edges] == [
+        ("package_source:x", "package source", DependencyKind.REQUIRES),
+        ("package_source:y", "package source", DependencyKind.REQUIRES),
+        ("file:/etc/apt/sources.list.d/z.list", "package source", DependencyKind.REQUIRES),
+        ("file:/etc/apt/preferences.d/pin", "apt configuration", DependencyKind.AFTER),
+        ("user:app", "account of the same name", DependencyKind.AFTER),
+        ("group:app", "account of the same name", DependencyKind.AFTER),
+    ]
+    assert all(edge.soft for edge in edges)
 
 
 def test_it_may_bring_anything_and_brings_itself() -> None:
@@ -177,6 +184,10 @@ def test_a_mark_that_nobody_declared_is_kept_when_the_version_changes() -> None:
     assert (seen.fields["version"], seen.fields["manual"]) == ("2", False)
 
 
+def _ends(ended: CommandOutcome, _world: FakeWorld, _command: Command) -> CommandOutcome:
+    return ended
+
+
 def test_what_is_missing_while_lists_could_not_be_fetched_is_no_fault_of_the_fleet() -> None:
     """Elsewhere it is: only lists that are whole say that packages cannot be had together."""
     refused = CommandOutcome(100, b"", b"E: Unable to correct problems, you have held broken packages.\n")
@@ -186,7 +197,8 @@ def test_what_is_missing_while_lists_could_not_be_fetched_is_no_fault_of_the_fle
         host = arranged(apt)
         host.world.remove("/var/lib/apt/lists/archive_Packages")
         host.add_query("apt-get", lambda _world, _command: refused)
-        host.add_program("apt-get", lambda _world, _command, said=complaint: CommandOutcome(0, b"", said))
+        ended = CommandOutcome(0, b"", complaint)
+        host.add_program("apt-get", partial(_ends, ended))
         writer, app = host.writer(), PROVIDER.parse("app", {})
         step = Step(Operation.CREATE, (Change("state", None, "installed"),))
         with pytest.raises(HostError, match="finds no way") as caught:

@@ -214,6 +214,20 @@ def test_a_socket_is_started_although_its_service_runs(host: OnHost) -> None:
     assert found["remarks"] == ["app.socket can still start it"]
 
 
+def test_a_socket_that_cannot_be_restarted_leaves_its_service_running(host: OnHost) -> None:
+    """Its service has another name, and is declared by nobody."""
+    host.unit("app.socket", "[Socket]\nListenStream=/run/app.sock\nService=back.service\n")
+    host.unit("back.service", "[Service]\nExecStart=/bin/sleep infinity\n")
+    host.sh("systemctl start app.socket back.service && mkdir /etc/systemd/system/app.socket.d")
+    host.machine.write("/etc/systemd/system/app.socket.d/a.conf", "[Socket]\nExecStartPre=/bin/false\n")
+    host.sh("systemctl daemon-reload")
+    assert host.do("service:app.socket", "mark restart", running=True)["after"]["present"]["owes"] == "restart"
+    found = host.do("service:app.socket", "refresh", running=True)
+    assert found["failed"][0] == "job-failed"
+    assert found["remarks"] == ["back.service was stopped meanwhile: its socket cannot be taken while it runs"]
+    assert host.sh("systemctl is-active back.service") == "active"
+
+
 def test_timers_are_units_like_others(host: OnHost) -> None:
     host.unit("app.service", "[Service]\nType=oneshot\nExecStart=/bin/true\n")
     host.unit("app.timer", "[Timer]\nOnCalendar=yearly\n[Install]\nWantedBy=timers.target\n")

@@ -1,7 +1,7 @@
 """What a service lists, comes after and costs, and what `apply` does with the manager on its own account."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +287,85 @@ def test_after_a_reload_that_failed_one_is_owed_as_before() -> None:
     assert set(host.unit("app.service").marks or ()) == {NEEDS_RESTART, NEEDS_RELOAD}
 
 
+@pytest.mark.parametrize(
+    ("before", "during", "left"),
+    [
+        ({NEEDS_RESTART, NEEDS_RELOAD}, {NEEDS_RESTART, NEEDS_RELOAD}, {NEEDS_RESTART, NEEDS_RELOAD}),
+        ({NEEDS_RESTART, NEEDS_RELOAD}, {NEEDS_RESTART}, set()),
+        ({NEEDS_RESTART, NEEDS_RELOAD}, set(), set()),
+        ({NEEDS_RELOAD}, {NEEDS_RELOAD}, {NEEDS_RELOAD}),
+        ({NEEDS_RESTART}, {NEEDS_RESTART}, {NEEDS_RESTART}),
+        (set(), {NEEDS_RESTART}, {NEEDS_RESTART}),
+    ],
+)
+def test_what_others_mark_during_a_reload_stays_owed(before: set[str], during: set[str], left: set[str]) -> None:
+    """The manager clears `needs-reload` when the job begins; `needs-restart` beside it was the pair of that one."""
+    seen = evolve(UP, can_reload=True, marks=frozenset(before))
+    manager = Manager((seen, evolve(seen, marks=frozenset(during))))
+    PROVIDER.apply(Writer(manager), service(), owing(RELOAD, "reload", None))  # type: ignore[arg-type]  # as above
+    marked = manager.marked[-1] if manager.marked else during
+    assert set(marked) == left
+    assert len(manager.marked) == (left != during)
+
+
+def test_marks_are_cleared_before_the_unit_is_watched() -> None:
+    """A mark that comes while the unit settles is of a change that the reload did not see."""
+    manager = Manager(
+        (evolve(UP, marks=frozenset({NEEDS_RESTART, NEEDS_RELOAD})), evolve(UP, marks=frozenset({NEEDS_RESTART})), UP)
+    )
+    PROVIDER.apply(Writer(manager), service(), owing(RELOAD, "reload", None))  # type: ignore[arg-type]  # as above
+    assert manager.asked == ["units", "reload", "units", "mark", "units"]
+
+
+def socket_host(*names: str, **how: Any) -> FakeHost:
+    host = FakeHost()
+    host.add_unit("app.socket", file_state="enabled", triggers=names, **how)
+    for name in names:
+        host.add_unit(name, active="active", triggered_by=("app.socket",))
+    return host
+
+
+START = Step(Operation.UPDATE, (Change("running", False, True),))
+
+
+def test_what_cannot_be_stopped_for_its_socket_leaves_the_others_running() -> None:
+    host = socket_host("a.service", "b.service")
+    host.world.manager.units["b.service"].stop_result = "timeout"
+    host.add_journal("b.service", "busy")
+    with pytest.raises(HostError, match=r"stop b\.service.*\n.*busy"):
+        do(host, START, service("app.socket"))
+    assert host.unit("a.service").active == host.unit("b.service").active == "active"
+    assert host.unit("app.socket").active == "inactive"
+
+
+def test_what_does_not_start_again_after_its_socket_failed_the_step() -> None:
+    host = socket_host("a.service", "b.service")
+    host.world.manager.units["a.service"].start_result = "failed"
+    host.add_journal("a.service", "no database")
+    with pytest.raises(HostError, match=r"start a\.service ended 'failed'(.|\n)*no database") as caught:
+        do(host, START, service("app.socket"))
+    assert "systemctl status a.service" in caught.value.diagnostics[0].hint
+    assert host.unit("b.service").active == host.unit("app.socket").active == "active"
+
+
+def test_what_does_not_start_again_beside_its_socket_is_told() -> None:
+    host = socket_host("a.service", "b.service", start_result="failed")
+    host.world.manager.units["a.service"].start_result = "failed"
+    writer = host.writer()
+    with pytest.raises(HostError, match=r"start app\.socket ended 'failed'"):
+        PROVIDER.apply(writer, service("app.socket"), START)
+    assert host.unit("b.service").active == "active"
+    assert [remark.partition(":")[0] for remark in writer.remarks] == [
+        "a.service was stopped for its socket and could not be started again",
+        "b.service was stopped meanwhile",
+    ]
+
+
+def test_an_instance_that_a_socket_names_is_no_connection() -> None:
+    host = socket_host("app@one.service", "back@1-2.service")
+    assert do(host, START, service("app.socket")) == ["stop", "stop", "start", "start", "start"]
+
+
 def test_changed_unit_files_are_loaded_before_a_refresh() -> None:
     for operation in (RESTART, RELOAD):
         host = FakeHost()
@@ -355,6 +434,11 @@ class Manager:
 
     says: Sequence[UnitFacts]
     asked: list[str] = field(factory=list)
+    marked: list[frozenset[str]] = field(factory=list)
+
+    def mark(self, name: str, marks: Collection[str]) -> None:
+        self.asked.append("mark")
+        self.marked.append(frozenset(marks))
 
     def units(self, names: Sequence[str]) -> Mapping[str, UnitFacts]:
         self.asked.append("units")

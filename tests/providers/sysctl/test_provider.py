@@ -389,8 +389,12 @@ def test_what_is_no_file_at_the_place_of_the_own_one_is_not_looked_through() -> 
     host = host_with(kernel(b"1\n"))
     host.add(OWN, FakeFile(FileKind.SYMLINK, "0777", link="/dev/null"))
     seen = see(host, wanted())
-    assert isinstance(seen, Unobservable)
-    assert "A symbolic link stands at" in seen.detail
+    assert isinstance(seen, Present)
+    assert "A symbolic link stands at" in seen.obstacles[0]
+    step = planned(host, wanted())
+    assert step is not None
+    assert step.changes == (Change("kind", "symlink", "regular"),)
+    assert [(need.target.kind, need.detail) for need in step.needs] == [("nothing", seen.obstacles[0])]
 
 
 def test_without_a_value_nothing_is_made() -> None:

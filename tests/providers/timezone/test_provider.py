@@ -8,7 +8,7 @@ from attrs import evolve
 
 from datum.model.graph import DependencyKind, Target
 from datum.model.identity import ResourceId
-from datum.model.observation import Observation, Present, Unobservable
+from datum.model.observation import Observation, Present
 from datum.model.plan import Change, Effect, Operation, Step
 from datum.provider.contract import AnyProvider, DesiredError, Removal
 from datum.provider.host import FileKind
@@ -219,10 +219,25 @@ def test_what_is_mounted_there_cannot_be_made_a_link() -> None:
     assert [need.target.kind for need in step.needs] == ["nothing"]
 
 
-def test_what_is_no_file_is_unobservable() -> None:
+@pytest.mark.parametrize("kind", [FileKind.DIRECTORY, FileKind.FIFO])
+def test_what_is_neither_link_nor_file_is_told_and_stays(kind: FileKind) -> None:
     host = host_with(tzdata)
-    host.add(LOCAL, FakeFile(FileKind.DIRECTORY, "0755"))
-    assert isinstance(see(host, wanted()), Unobservable)
+    host.add(LOCAL, FakeFile(kind, "0755"))
+    step = planned(host, wanted())
+    assert step is not None
+    assert step.changes[0] == Change("kind", kind.value, "symlink")
+    (need,) = step.needs
+    assert need.target.kind == "nothing"
+    assert f"stands at '{LOCAL}'" in need.detail
+
+
+@pytest.mark.parametrize("kind", [FileKind.DIRECTORY, FileKind.FIFO, FileKind.SYMLINK])
+def test_what_is_no_file_at_etc_timezone_says_nothing(kind: FileKind) -> None:
+    host = host_with(local())
+    host.add(NAME, FakeFile(kind, "0755", link="/x" if kind == "symlink" else ""))
+    seen = see(host, wanted())
+    assert isinstance(seen, Present)
+    assert "etc_timezone" not in seen.fields
 
 
 def test_leftovers_are_cleared() -> None:

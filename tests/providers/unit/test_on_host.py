@@ -117,6 +117,17 @@ def test_instances_are_disabled_before_their_template_goes(host: OnHost) -> None
     assert host.sh(f"find {SYSTEM} -name 'app*'") == ""
 
 
+def test_instances_that_run_are_stopped_before_their_template_goes(host: OnHost) -> None:
+    """A backslash of a name is one in the manager's patterns, too."""
+    for name in ("app@.service", r"a\x2db@.service", r"a\x2dbc@.service"):
+        host.unit(name, SLEEP)
+    host.sh(r"systemctl start app@one 'app@t\x2dwo' 'a\x2db@one' 'a\x2dbc@one'")
+    host.do("unit:app@.service", "delete", content=SLEEP)
+    host.do(r"unit:a\x2db@.service", "delete", content=SLEEP)
+    left = host.sh("systemctl list-units --plain --no-legend --state=running 'a*@*' | cut -d' ' -f1")
+    assert left == r"a\x2dbc@one.service"
+
+
 def test_with_a_drop_in_goes_what_it_said_and_its_directory(host: OnHost) -> None:
     host.unit("app.service", SLEEP)
     host.converge("unit:app.service/nice", content="[Service]\nNice=5\n")

@@ -207,6 +207,40 @@ def test_instances_of_a_template_are_disabled_before_that_goes() -> None:
     assert delete(host, unit("app@.service")) == ["disable app@.service", f"remove_file {SYSTEM}/app@.service"]
 
 
+def test_instances_that_run_are_stopped_before_their_template_goes() -> None:
+    """One that has a file of its own does not come from the template, and one that failed does not run."""
+    host = make_host(**{f"{SYSTEM}/app@.service": TEXT, f"{SYSTEM}/app@own.service": TEXT})
+    manager = host.writer().manager()
+    assert manager is not None
+    for name in ("app@two.service", "app@one.service", "app@own.service"):
+        manager.start(name)
+    host.add_unit("app@bad.service", active="failed", fragment=f"{SYSTEM}/app@.service")
+    host.add_unit("apple@one.service", active="active", fragment=f"{SYSTEM}/apple@.service")
+    host.journal.clear()
+    assert delete(host, unit("app@.service")) == [
+        "stop app@one.service",
+        "stop app@two.service",
+        f"remove_file {SYSTEM}/app@.service",
+    ]
+    assert host.unit("app@own.service").active == "active"
+
+
+def test_an_instance_that_does_not_stop_keeps_its_template() -> None:
+    host = make_host(**{f"{SYSTEM}/app@.service": TEXT})
+    host.add_unit("app@one.service", active="active", stop_result="timeout", fragment=f"{SYSTEM}/app@.service")
+    seen = see(host, unit("app@.service"))
+    assert isinstance(seen, Present)
+    with pytest.raises(HostError):
+        PROVIDER.apply(host.writer(), unit("app@.service"), deletion_of(seen))
+    assert f"{SYSTEM}/app@.service" in host.files
+
+
+def test_with_a_drop_in_of_a_template_no_instance_is_stopped() -> None:
+    host = make_host(**{f"{SYSTEM}/app@.service": TEXT, f"{SYSTEM}/app@.service.d/x.conf": "[Service]\n"})
+    host.add_unit("app@one.service", active="active", fragment=f"{SYSTEM}/app@.service")
+    assert delete(host, unit("app@.service/x")) == [f"remove_directory {SYSTEM}/app@.service.d"]
+
+
 def test_what_does_not_stop_keeps_its_file() -> None:
     host = make_host(**{f"{SYSTEM}/app.service": TEXT})
     host.add_unit("app.service", active="active", stop_result="timeout", fragment=f"{SYSTEM}/app.service")

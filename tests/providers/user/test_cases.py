@@ -30,6 +30,11 @@ def test_what_is_done(case: AccountCase) -> None:
     CHECKS.check_done(case)
 
 
+@every(case for case in CASES if "busy" in case.data)
+def test_what_waits_until_nobody_uses_it(case: AccountCase) -> None:
+    CHECKS.check_busy(case)
+
+
 @every(case for case in CASES if "absent" in case.data)
 def test_what_is_removed(case: AccountCase) -> None:
     CHECKS.check_deleted(case)

@@ -222,30 +222,69 @@ def test_a_sick_disk_is_told_in_the_words_of_the_system() -> None:
     assert (seen.cause, seen.scope, seen.detail) == (Cause.IO, "host", "EIO")
 
 
+def in_use(*pids: int, **how: Any) -> FakeHost:
+    host = FakeHost(**how)
+    add_shadow_tools(host, passwd="deploy:x:1000:0::/home/deploy:/bin/sh\n", shadow="deploy:!:19000::::::\n")
+    host.add_directory("/proc")
+    for pid in pids:
+        host.add_file(f"/proc/{pid}/status", b"Uid:\t1000\t1000\t1000\t1000\n")
+    return host
+
+
+UID = Change("uid", 1000, 5)
+DELETION = Step(Operation.DELETE, (Change("name", "deploy", None),))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"), [(UID, {"uid": 5}), (Change("home", "/home/deploy", "/x"), {"home": "/x"})]
+)
+def test_what_uses_an_account_is_looked_for_at_its_turn(change: Change, said: dict[str, Any]) -> None:
+    """A service that was stopped earlier in the pass uses it no more."""
+    host = in_use(7)
+    desired = wanted(**said)
+    seen = PROVIDER.observe(host.reader(), {"deploy": desired})["deploy"]
+    assert isinstance(seen, Present)
+    step = PROVIDER.plan(desired, seen)
+    assert step is not None
+    assert (step.changes, step.needs) == ((change,), ())
+    error = fail(host, change, **said)
+    assert (error.failure, error.diagnostics[0].code) == (FailureCause.BUSY, "account-busy")
+    assert "deploy has running processes (7)" in error.detail
+    assert not host.journal
+    del host.world.files["/proc/7/status"]
+    PROVIDER.apply(host.writer(), desired, step)
+    assert [entry.method for entry in host.journal] == ["run"]
+
+
+def test_other_fields_of_an_account_in_use_are_changed() -> None:
+    host = in_use(7)
+    PROVIDER.apply(host.writer(), wanted(shell="/bin/bash"), Step(Operation.UPDATE, (SHELL,)))
+    assert [entry.subject for entry in host.journal] == ["usermod --shell /bin/bash deploy"]
+
+
+def test_what_lasts_as_long_as_the_host_is_not_waited_for() -> None:
+    assert fail(in_use(1, 7), UID, uid=5).failure is FailureCause.IMPOSSIBLE
+
+
 def test_a_process_that_cannot_be_looked_at_may_be_one() -> None:
-    host = FakeHost()
-    add_shadow_tools(host, passwd="deploy:x:1000:0::/home/deploy:/bin/sh\n")
-    host.add_file("/proc/7/status", b"Uid:\t1000\t1000\t1000\t1000\n")
+    host = in_use(7)
     host.fail(HostError("It fails."), method="read_file", subject="/proc/7/status")
-    assert isinstance(PROVIDER.observe(host.reader(), {"deploy": wanted(uid=5)})["deploy"], Unobservable)
-    assert isinstance(PROVIDER.observe(host.reader(), {"deploy": wanted(shell="/bin/sh")})["deploy"], Present)
+    assert fail(host, UID, uid=5).detail == "It fails."
+    with pytest.raises(HostError, match="It fails"):
+        PROVIDER.apply(host.writer(), wanted(), DELETION)
+    assert not host.journal
 
 
 def test_processes_that_end_meanwhile_are_none() -> None:
-    host = FakeHost()
-    add_shadow_tools(host, passwd="deploy:x:1000:0::/home/deploy:/bin/sh\n")
-    host.add_directory("/proc")
+    host = in_use()
     host.add_directory("/proc/7")
     host.add_file("/proc/8/status", b"no ids\n")
-    seen = PROVIDER.observe(host.reader(), {"deploy": wanted(uid=5)})["deploy"]
-    assert isinstance(seen, Present)
-    assert "in_use" not in seen.fields
+    PROVIDER.apply(host.writer(), wanted(uid=5), Step(Operation.UPDATE, (UID,)))
+    assert host.journal
 
 
 def test_below_another_root_nothing_runs() -> None:
-    host = FakeHost(is_running_system=False)
-    add_shadow_tools(host, passwd="deploy:x:1000:0::/home/deploy:/bin/sh\n")
-    host.add_file("/proc/7/status", b"Uid:\t1000\t1000\t1000\t1000\n")
-    seen = PROVIDER.observe(host.reader(), {"deploy": wanted(uid=5)})["deploy"]
-    assert isinstance(seen, Present)
-    assert "in_use" not in seen.fields
+    host = in_use(7, is_running_system=False)
+    PROVIDER.apply(host.writer(), wanted(uid=5), Step(Operation.UPDATE, (UID,)))
+    PROVIDER.apply(host.writer(), wanted(), DELETION)
+    assert "deploy:" not in host.files["/etc/passwd"].data.decode()

@@ -137,7 +137,7 @@ def test_resource_that_is_not_declared(wanted: str, near: str) -> None:
     """With what is near, in `graph` as in `why`."""
     manifest = render(TREE, "", PORTS)
     graph, providers = sample_graph(manifest, TREE, PORTS), PORTS.providers
-    for ask in (lambda: pick(graph, wanted, providers), lambda: why(manifest, wanted, providers)):
+    for ask in (lambda: pick(graph, wanted, providers), lambda: why(manifest, wanted, TREE, PORTS)):
         with pytest.raises(UsageError) as caught:
             ask()
         (found,) = caught.value.diagnostics
@@ -148,9 +148,9 @@ def test_resource_that_is_not_declared(wanted: str, near: str) -> None:
 def test_why_of_a_resource_and_of_a_field() -> None:
     """A name may hold dots: the longest that is declared wins."""
     manifest = render(TREE, "web1", PORTS)
-    assert list(why(manifest, "file:/etc/a.conf", PORTS.providers).origins) == ["content", "mode"]
-    assert list(why(manifest, "file:/etc/a.conf.mode", PORTS.providers).origins) == ["mode"]
-    answer = why(manifest, "file:/etc/d", PORTS.providers)
+    assert list(why(manifest, "file:/etc/a.conf", TREE, PORTS).origins) == ["content", "mode"]
+    assert list(why(manifest, "file:/etc/a.conf.mode", TREE, PORTS).origins) == ["mode"]
+    answer = why(manifest, "file:/etc/d", TREE, PORTS)
     assert answer.resource.id == rid("file:/etc/d")
     assert answer.origins["mode"].winner.layer.startswith("base")
 
@@ -158,7 +158,7 @@ def test_why_of_a_resource_and_of_a_field() -> None:
 def test_why_of_a_field_that_nobody_said() -> None:
     """With those that somebody did."""
     with pytest.raises(UsageError) as caught:
-        why(render(TREE, "web1", PORTS), "file:/etc/a.conf.owner", PORTS.providers)
+        why(render(TREE, "web1", PORTS), "file:/etc/a.conf.owner", TREE, PORTS)
     (found,) = caught.value.diagnostics
     assert (found.code, found.resource) == ("no-such-field", "file:/etc/a.conf")
     assert "content, mode" in found.detail
@@ -167,13 +167,13 @@ def test_why_of_a_field_that_nobody_said() -> None:
 @pytest.mark.parametrize("spelling", ["file:/etc//a.conf", "file:/etc/./a.conf", "file:/etc//a.conf.mode"])
 def test_why_understands_other_spellings(spelling: str) -> None:
     """The type says which name is meant."""
-    answer = why(render(TREE, "web1", PORTS), spelling, PORTS.providers)
+    answer = why(render(TREE, "web1", PORTS), spelling, TREE, PORTS)
     assert answer.resource.id == rid("file:/etc/a.conf")
 
 
 def test_why_of_a_name_that_is_none() -> None:
     """With the right spelling."""
     with pytest.raises(UsageError) as caught:
-        why(render(TREE, "web1", PORTS), "file:etc/a.conf", PORTS.providers)
+        why(render(TREE, "web1", PORTS), "file:etc/a.conf", TREE, PORTS)
     (found,) = caught.value.diagnostics
     assert (found.code, found.hint) == ("bad-host-path", "Write file:/etc/a.conf")

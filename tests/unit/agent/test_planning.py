@@ -207,6 +207,21 @@ def test_turn_asks_who_owns_what_it_finds() -> None:
     assert turn.replan(action, turn.observe(action)).step is not None
 
 
+def test_turn_asks_whose_it_is_where_something_may_have_come_along() -> None:
+    """What a package's script wrote is root's; nobody vouches for what cannot be looked at, or for a user's file."""
+    host = FakeHost()
+    planned, turn = turn_of(host, basis(host, declare(A, content="a\n")))
+    action = evolve(planned.plan.actions[0], along=frozenset({"root"}))
+    host.add_user("eve", 1000)
+    host.add_file("/etc/a", b"other\n", uid=1000)
+    assert turn.replan(action, turn.observe(action)).hold is not None
+    host.add_file("/etc/a", b"other\n")
+    seen = turn.observe(action)
+    assert turn.replan(action, seen).step is not None
+    host.fail(errno.EIO, method="examine", subject="/etc/a")
+    assert turn.replan(action, seen).hold is not None
+
+
 def test_equal_inputs_give_an_equal_plan() -> None:
     """Planned from the input alone."""
     _, made = orphaned()

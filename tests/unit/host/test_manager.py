@@ -122,6 +122,27 @@ def test_no_names_ask_nothing(serve: Serve) -> None:
     assert found.connections == 0
 
 
+def test_instances_are_asked_for_by_a_pattern_that_is_no_more_than_the_name(serve: Serve) -> None:
+    asked: list[Any] = []
+
+    def answer(_line: Line, _member: str, _path: str, arguments: tuple[Any, ...]) -> Any:
+        asked.append(arguments)
+        rest = ("", "loaded", "active", "running", "", "/x", 0, "", "/")
+        names = (r"a\x2db@two.service", r"a\x2db@one.service", "other@one.service")
+        return ("a(ssssssouso)", ([(name, *rest) for name in names],))
+
+    found = serve(answer)
+    assert LocalManagerReader().instances(r"a\x2db@.service") == (r"a\x2db@one.service", r"a\x2db@two.service")
+    assert found.calls[-1] == "ListUnitsByPatterns"
+    assert asked[-1] == ([], [r"a\x2db@*.service"])
+
+
+def test_a_list_that_the_manager_refuses_is_told(serve: Serve) -> None:
+    serve(lambda *_: "org.freedesktop.DBus.Error.AccessDenied Access denied.")
+    with pytest.raises(HostError, match=r"refused to list instances of a@\.service: Access denied"):
+        LocalManagerReader().instances("a@.service")
+
+
 def test_a_unit_that_the_manager_refuses_to_look_at_is_an_error(serve: Serve) -> None:
     serve(lambda *_: "org.freedesktop.systemd1.LoadFailed It cannot be loaded.")
     facts = LocalManagerReader().units(["a.service"])["a.service"]

@@ -60,6 +60,7 @@ def test_before_each_change_of_what_a_service_lists_it_is_marked(
     assert one(plan, "mark").changes == (Change(OWES, None, "restart"),)
     assert one(plan, "mark").step == Step(Operation.MARK, (Change(OWES, None, "restart"),))
     assert one(plan, operation, A).marks == {S: Operation.REFRESH_RESTART}
+    assert one(plan, operation, A).unmarked == frozenset()
     assert S not in plan.verdicts
 
 
@@ -185,6 +186,7 @@ def test_repair_of_attributes_alone_marks_nothing(others: Mapping[str, Any]) -> 
     plan = chown(**others)
     assert steps(plan) == [f"update {A}"]
     assert one(plan, "update", A).marks == {}
+    assert one(plan, "update", A).unmarked == {S}
     assert plan.verdicts[S].kind is VerdictKind.IN_SYNC
     owing = chown(state=running("restart"), **others)
     assert steps(owing) == [f"update {A}", "restart service:s"]
@@ -695,10 +697,32 @@ def test_a_file_without_a_judge_guards_nothing() -> None:
     assert checks(one(guarding(running("restart"), conf="plain"), "restart")) == ["judge one", "judge two"]
 
 
-def test_an_update_that_starts_nothing_is_judged_by_nobody() -> None:
+def test_an_update_of_what_runs_is_judged_as_well() -> None:
+    """It may be dead at its turn: the update starts it then."""
     plan = guarding(running(value="old"), value="new")
-    assert checks(one(plan, "update")) == []
-    assert checks(one(guarding(running(), running=False), "update")) == []
+    assert checks(one(plan, "update")) == ["judge-of /c", "judge one", "judge two"]
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [(running(), {"running": False}), (stopped(value="old"), {"running": None, "value": "new"})],
+    ids=["stop", "not-running"],
+)
+def test_what_leaves_a_service_stopped_is_judged_by_nobody(state: Observation, said: Mapping[str, Any]) -> None:
+    assert checks(one(guarding(state, **said), "update")) == []
+
+
+def test_a_service_that_goes_or_cannot_be_marked_is_judged_by_nobody() -> None:
+    for resource, state in (
+        (declare("service:s", absent=True), running()),
+        (service("s", restart_on=["conf:/c"]), Present({"running": False, OWES: NO_MANAGER})),
+    ):
+        plan = planned(
+            declare("conf:/c", value="judged"),
+            resource,
+            seen={"conf:/c": Present({"value": "judged"}), "service:s": state},
+        )
+        assert [action.guards for action in plan.actions] == [()]
 
 
 def test_the_candidates_themselves_carry_no_guards() -> None:

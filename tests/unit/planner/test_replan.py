@@ -149,15 +149,46 @@ def test_a_create_that_finds_something_is_held_for_what_would_be_lost() -> None:
     assert is_held(again(declare("fake:a"), Absent(), OTHER), "data_loss")
 
 
-def test_a_create_whose_directory_this_pass_made_becomes_an_update_of_what_came_with_it() -> None:
-    """The skeleton of a home, and what a package's script wrote: nobody had anything there before."""
-    action, node = planned(declare("fake:a"), Absent())
-    need = Need(Target("path", "/home/a"), "")
-    along = evolve(action, step=evolve(action.step, needs=(need,)))
-    answer = replan(along, node, OTHER, providers=PROVIDERS)
-    assert (answer.hold, answer.step) == (None, Step(Operation.UPDATE, (Change("value", "old", "x"),)))
-    owner = evolve(action, step=evolve(action.step, needs=(Need(Target("user", "a"), ""),)))
-    assert is_held(replan(owner, node, OTHER, providers=PROVIDERS), "data_loss")
+@pytest.mark.parametrize(
+    ("maker", "owner", "is_made"),
+    [
+        (declare("package:p", may_make=["path:*"]), "root", True),
+        (declare("package:p", may_make=["path:*"]), "a", False),
+        (declare("package:p", may_make=["path:*"]), None, False),
+        (declare("user:a", makes=["path:/home/a"]), "a", True),
+        (declare("user:a", makes=["path:/home/a"]), "root", True),
+        (declare("user:a", makes=["path:/home/a"]), "b", False),
+        (declare("fake:m", makes=["path:/home/a"], may_make=["user:a"]), "a", False),
+        (declare("folder:/home/a"), "root", False),
+    ],
+)
+def test_a_create_that_finds_what_came_along_with_its_directory_becomes_an_update(
+    maker: Resource, owner: str | None, is_made: bool
+) -> None:
+    """The skeleton of a home, and what a package's script wrote; a directory of its own comes empty."""
+    resource = declare("leaf:/home/a/f", after=[str(maker.id)])
+    plan = plan_of(maker, resource, seen={"leaf:/home/a/f": Absent({"missing_parent": "/home/a"})})
+    action, node = action_of(plan, "leaf:/home/a/f"), nodes_of(maker, resource)[resource.id]
+    assert action.known_after == (maker.id,)
+    owners = frozenset({owner} if owner else ())
+    answer = replan(action, node, OTHER, providers=PROVIDERS, owners=owners)
+    assert is_held(replan(action, node, OTHER, providers=PROVIDERS, owners=owners | {"c"}), "data_loss")
+    if is_made:
+        assert (answer.hold, answer.step) == (None, Step(Operation.UPDATE, (Change("value", "old", "x"),)))
+    else:
+        assert is_held(answer, "data_loss")
+
+
+def test_what_makes_something_else_that_is_needed_brings_nothing_along() -> None:
+    """The owner of a file comes with its skeleton, and not with a directory that is declared."""
+    makers = (declare("user:a"), declare("folder:/d"))
+    resource = declare("leaf:/d/f", owner="a")
+    seen = Absent({"missing_parent": "/d", "owner_known": False})
+    action = action_of(plan_of(*makers, resource, seen={"leaf:/d/f": seen}), "leaf:/d/f")
+    assert set(action.known_after) == {one.id for one in makers}
+    node = nodes_of(*makers, resource)[resource.id]
+    found = replan(action, node, Present({"value": "old", "owner": "a"}), providers=PROVIDERS, owners=frozenset("a"))
+    assert is_held(found, "data_loss")
 
 
 def test_a_create_that_finds_what_a_package_owns_becomes_an_update() -> None:
@@ -237,12 +268,25 @@ def test_a_known_after_action_goes_on_when_its_need_is_met() -> None:
     assert not answer.differs
 
 
-def test_a_need_that_is_still_not_met_is_held_though_nothing_else_changed() -> None:
+def test_a_need_that_nothing_has_brought_is_impossible() -> None:
     resources = (declare("leaf:/f", owner="u", after=["package:p"]), declare("package:p", may_make=["user:u"]))
     seen = Absent({"owner_known": False})
     plan = plan_of(*resources, seen={"leaf:/f": seen})
     node = nodes_of(*resources)[resources[0].id]
-    assert is_held(replan(action_of(plan, "leaf:/f"), node, seen, providers=PROVIDERS), "There is no user u.")
+    answer = replan(action_of(plan, "leaf:/f"), node, seen, providers=PROVIDERS)
+    assert is_held(answer, "There is no user u. package:p was to bring the user u, and did not.")
+    assert answer.is_impossible
+    assert answer.hold is not None
+    assert "package:p" in answer.hold.release
+
+
+def test_a_need_that_something_made_for_certain_and_that_is_gone_again_is_held() -> None:
+    resources = (declare("leaf:/f", owner="u"), declare("user:u"))
+    seen = Absent({"owner_known": False})
+    action = action_of(plan_of(*resources, seen={"leaf:/f": seen}), "leaf:/f")
+    answer = replan(action, nodes_of(*resources)[resources[0].id], seen, providers=PROVIDERS)
+    assert is_held(answer, "leaf:/f changed after it was planned: There is no user u.")
+    assert not answer.is_impossible
 
 
 def test_a_new_need_is_held() -> None:

@@ -9,7 +9,7 @@ from datum.model.manifest import Hazard, Resource
 from datum.model.observation import Absent, NotApplicable, Observation, Present
 from datum.model.plan import OWES, Action, Change, HoldReason, Operation, Replan, Step
 from datum.planner.replan import replan
-from tests.unit.fakes import HIDDEN, OTHER, declare, raising, rid
+from tests.unit.fakes import HIDDEN, OTHER, Fake, declare, raising, rid
 from tests.unit.services import ALL, earlier, odd_service, planned, running, service, steps, stopped
 
 A = "fake:a"
@@ -163,6 +163,71 @@ def test_a_service_that_something_made_meanwhile_is_no_loss() -> None:
     assert answer.step is not None
     assert answer.step.operation is Operation.UPDATE
     assert again("create", running(), action=create) == Replan()
+
+
+# --- what is not marked for ---
+
+CHOWNED = Present({"value": "x", "owner": "v"})
+LEFT = Present({"value": "x", "owner": "u", "residue": True})
+
+
+def unmarked(now: Observation, before: Observation = CHOWNED, **others: Any) -> Replan:
+    """Plan a change of what a service lists that restarts nothing; something else happens to it meanwhile."""
+    resources = (declare(A, owner="u"), service("s", restart_on=[A]))
+    plan = planned(*resources, seen={A: before, "service:s": running()}, is_retry=True, **others)
+    (own,) = plan.actions
+    assert own.unmarked == {S}
+    node = earlier(1, *resources).nodes[rid(A)]
+    return replan(own, node, now, providers=others.get("providers", ALL))
+
+
+def test_a_change_that_no_mark_stands_before_stays_one_of_attributes() -> None:
+    assert unmarked(CHOWNED).step == Step(Operation.UPDATE, (Change("owner", "v", "u"),))
+    assert unmarked(Present({"value": "x", "owner": "w"})).step is not None
+    assert unmarked(Present({"value": "x", "owner": "u"})) == Replan()
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        Present({"value": "old", "owner": "v"}),
+        Present({"value": "old", "owner": "u"}),
+        Absent(),
+    ],
+    ids=["content-too", "content-alone", "gone"],
+)
+def test_a_change_that_no_mark_stands_before_never_becomes_one_of_content(now: Observation) -> None:
+    """Its bytes would be rewritten, and what runs would owe nothing for it."""
+    answer = unmarked(now)
+    assert is_held(answer, "service:s lists it, and is not marked")
+    assert not answer.is_breach
+
+
+def test_a_leftover_that_is_cleared_is_no_reason_to_rewrite_what_stands_beside_it() -> None:
+    class Swept(Fake):
+        def plan(self, desired: Any, observed: Present | Absent) -> Step | None:
+            step = super().plan(desired, observed)
+            if observed.fields.get("residue") is not True:
+                return step
+            changes = step.changes if step is not None else ()
+            return Step(Operation.UPDATE, (*changes, Change("residue", before=True, after=None)))
+
+    providers = {**ALL, "fake": Swept()}
+    assert unmarked(LEFT, LEFT, providers=providers).step is not None
+    chowned = Present({**LEFT.fields, "owner": "v"})
+    assert unmarked(chowned, LEFT, providers=providers).step is not None
+    written = Present({**LEFT.fields, "value": "old"})
+    assert is_held(unmarked(written, LEFT, providers=providers), "is not marked")
+
+
+def test_an_update_of_a_service_that_another_one_lists_does_not_become_a_start_unmarked() -> None:
+    resources = (service("y", value="new"), service("z", restart_on=["service:y"]))
+    state = running(value="old")
+    plan = planned(*resources, seen={"service:y": state, "service:z": running()})
+    (own,) = plan.actions
+    node = earlier(1, *resources).nodes[own.resource]
+    assert replan(own, node, state, providers=ALL).step == own.step
+    assert is_held(replan(own, node, stopped(value="old"), providers=ALL), "service:z lists it, and is not marked")
 
 
 # --- breaches ---

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from attrs import evolve
 
-from datum.model.manifest import Hazard, Limits, OnRemoval
+from datum.model.manifest import Hazard, LimitClass, Limits, OnRemoval
 from datum.model.observation import Absent, Observation, Present
 from datum.model.plan import Change, HoldReason, Operation, OrphanState, Plan, Step, VerdictKind
 from datum.planner.plan import plan_pass
@@ -193,10 +193,11 @@ def test_what_is_made_may_take_something_along() -> None:
     parts: dict[str, Any] = {"providers": odd(plan=plan)}
     made = action_of(plan_of(declare("odd:/d"), **parts), "odd:/d")
     assert (made.takes, made.hold) == (("package:a", "package:b"), None)
-    for limits in (Limits(1), Limits(package_removals=1)):
-        hold = action_of(plan_of(declare("odd:/d"), limits=limits, **parts), "odd:/d").hold
-        assert hold is not None
-        assert hold.reason is HoldReason.LIMIT
+    hold = action_of(plan_of(declare("odd:/d"), limits=Limits(package_removals=1), **parts), "odd:/d").hold
+    assert hold is not None
+    assert (hold.reason, hold.limit) == (HoldReason.LIMIT, LimitClass.PACKAGE_REMOVALS)
+    other = action_of(plan_of(declare("odd:/d"), limits=Limits(1), **parts), "odd:/d")
+    assert other.hold is None, "packages are counted in a class of their own"
     waiting = plan_of(declare("odd:/d"), declare("fake:z"), seen={"fake:z": HIDDEN}, **parts)
     hold = action_of(waiting, "odd:/d").hold
     assert hold is not None

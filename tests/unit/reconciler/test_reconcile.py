@@ -10,7 +10,7 @@ import pytest
 from datum.diagnostics import Severity
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, Cause, Present, Unobservable
-from datum.model.plan import Action, HoldReason, Operation, Step
+from datum.model.plan import Action, Hold, HoldReason, Operation, Replan, Step
 from datum.model.result import FailureCause, Outcome
 from datum.provider.host import FileKind, HostError, HostReader, HostWriter
 from datum.testing.world import FakeFile
@@ -106,6 +106,18 @@ def test_stronger_step_is_held() -> None:
     assert (result.hold.reason, result.hold.detail) == (HoldReason.CHANGED_UNDER_US, found.detail)
     assert "it would now take a replace" in found.detail
     assert found.location == result.action.location
+    assert bench.host.journal == []
+
+
+def test_what_was_to_be_brought_before_and_was_not_is_a_failure() -> None:
+    """A service whose package brings no such unit: nothing that is planned anew can help."""
+    hold = Hold(HoldReason.CHANGED_UNDER_US, "There is no unit s. package:p was to bring the unit s.", "correct it")
+    bench = Bench((declare(A, content="a\n"),))
+    (result,) = bench.run(replan=lambda *_: Replan(hold=hold, is_impossible=True))
+    assert (result.outcome, result.cause) == (Outcome.FAILED, FailureCause.IMPOSSIBLE)
+    (found,) = result.diagnostics
+    assert (found.code, found.detail, found.hint) == ("not-brought", hold.detail, hold.release)
+    assert (found.resource, found.location) == (A, result.action.location)
     assert bench.host.journal == []
 
 

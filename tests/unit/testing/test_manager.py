@@ -302,6 +302,27 @@ def test_it_has_a_journal() -> None:
     assert manager_of(host).journal("b.service", lines=2) == ""
 
 
+def test_instances_of_a_template_are_those_that_are_loaded() -> None:
+    host = FakeHost()
+    for name in ("a@two.service", "a@one.service", "ab@one.service", "a@one.socket", "a.service"):
+        host.add_unit(name)
+    assert manager_of(host).instances("a@.service") == ("a@one.service", "a@two.service")
+    assert manager_of(host).instances("b@.service") == ()
+    assert ("instances", "a@.service") in host.calls
+    staged = host.staging().manager()
+    assert staged is not None
+    assert staged.instances("a@.socket") == ("a@one.socket",)
+
+
+def test_what_a_unit_triggers_is_said_by_both() -> None:
+    host = FakeHost()
+    host.add_unit("a.socket", triggers=("b.service",))
+    host.add_unit("a.service", triggered_by=("a.socket",))
+    assert host.unit("a.socket").triggers == ("a.service", "b.service")
+    manager_of(host).daemon_reload()
+    assert host.unit("a.socket").triggers == ("a.service", "b.service")
+
+
 def test_its_calls_go_wrong_on_demand() -> None:
     host = running()
     host.fail(HostError("No."), method="units", times=1)

@@ -110,7 +110,8 @@ MODEL = {
     Unobservable: strategies.unobservables,
 }
 # Set by the engine alone, from what the others are.
-DERIVED = {(Action, name) for name in ("known_after", "requires", "location", "orphan_of", "transaction")}
+_BY_ENGINE = ("known_after", "requires", "location", "orphan_of", "transaction", "unmarked", "hoped", "along")
+DERIVED = {(Action, name) for name in _BY_ENGINE}
 
 
 @pytest.mark.parametrize("made", MODEL, ids=lambda made: made.__name__)
