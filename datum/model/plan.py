@@ -28,6 +28,9 @@ LOADED: Final = "loaded"
 ATTRIBUTES: Final = frozenset({"mode", "owner", "group"})
 """The fields of what stands at a path that say nothing of its bytes."""
 
+READ_BY_NOBODY: Final = ATTRIBUTES | {LOADED}
+"""The fields whose change alone is nothing that a running service has read."""
+
 
 class Operation(enum.StrEnum):
     """What an action does. `rank` is the order of design 1.4: what a re-plan may become."""

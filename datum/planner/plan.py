@@ -23,6 +23,7 @@ from datum.planner.labels import label_of, label_owed
 from datum.planner.limits import apply_limits
 from datum.planner.orphans import OrphanPlan, plan_orphans
 from datum.planner.refreshes import Refreshes
+from datum.provider.contract import SettledProvider
 
 
 def plan_pass(given: PlanInput) -> Plan:
@@ -33,7 +34,10 @@ def plan_pass(given: PlanInput) -> Plan:
     if hold is not None and given.graph.triggers:
         # Nothing is marked, and nothing refreshed, for a removal that waits.
         draft = _drafted(given, orphans, removals_wait=True)
-    arranged = [_hold_removal(action, hold) for action in _arranged(_in_order(draft, given), draft.deletions)]
+    arranged = [
+        _hold_removal(action, hold)
+        for action in _arranged(_in_order(draft, given), draft.deletions, _settled(draft, given))
+    ]
     actions = apply_limits(label_owed(_marked(arranged, draft.owing)), given)
     checks = given.graph.checks
     plan = Plan(
@@ -94,27 +98,38 @@ def relabel(plan: Plan, given: PlanInput) -> Plan:
     return evolve(plan, actions=actions, orphans=tell_going(plan_orphans(given).orphans, actions, given))
 
 
-def _arranged(actions: Sequence[Action], deletions: Sequence[Action]) -> Iterator[Action]:
+def _settled(draft: Draft, given: PlanInput) -> frozenset[str]:
+    """Return the types of deletions that others have to be told of."""
+    kinds = {action.resource.type for action in draft.deletions if action.marks}
+    return frozenset(kind for kind in kinds if isinstance(given.providers[kind], SettledProvider))
+
+
+def _arranged(actions: Sequence[Action], deletions: Sequence[Action], settled: frozenset[str]) -> Iterator[Action]:
     """Yield the actions of the graph, and after them the deletions of orphans.
 
     Deletions on which an action leans, or which a service lists that it starts or refreshes, stand before it, or before
-    the transaction that it belongs to.
+    the transaction that it belongs to. Where such a service lists what others have to be told of, as unit files, that
+    goes before any service is refreshed: they are told once.
     """
     waiting = {action.resource: action for action in deletions}
     for group in _groups(actions):
         if waiting:
-            needed = _needed(group, waiting)
+            needed = _needed(group, waiting, settled)
             yield from [waiting.pop(origin) for origin in list(waiting) if origin in needed]
         yield from group
     yield from waiting.values()
 
 
-def _needed(group: Sequence[Action], waiting: dict[ResourceId, Action]) -> frozenset[ResourceId]:
+def _needed(
+    group: Sequence[Action], waiting: dict[ResourceId, Action], settled: frozenset[str]
+) -> frozenset[ResourceId]:
     """Return the deletions that stand before any of these, over any chain."""
     found: set[ResourceId] = set()
     acting = {action.resource for action in group}
     fresh = {origin for origin, deletion in waiting.items() if not acting.isdisjoint(deletion.marks)}
     fresh |= {origin for action in group for origin in waiting.keys() & action.requires}
+    if any(action.operation.refreshes for action in group):
+        fresh |= {origin for origin, deletion in waiting.items() if deletion.marks and origin.type in settled}
     while fresh:
         found |= fresh
         fresh = {origin for one in fresh for origin in waiting.keys() & waiting[one].requires} - found

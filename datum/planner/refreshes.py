@@ -15,9 +15,9 @@ from datum.model.check import Check
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
 from datum.model.observation import Absent, NotApplicable, Observation, Present, Unobservable
-from datum.model.plan import ATTRIBUTES, OWES, Action, Operation, Step, sweeps
+from datum.model.plan import OWES, READ_BY_NOBODY, Action, Operation, Step, sweeps
 from datum.planner.decide import BreachError, all_are, decide, guarded
-from datum.planner.inputs import Declaration, PlanInput
+from datum.planner.inputs import Declaration, PlanInput, Unresolved
 from datum.planner.owes import (
     AnyRefreshed,
     fields_after,
@@ -142,21 +142,24 @@ class Refreshes:
         return not sweeps(step.changes) and not self._repairs_attributes(node, step)
 
     def _repairs_attributes(self, node: Node, step: Step) -> bool:
-        """Whether only mode, owner or group become again what every revision of the trail declares."""
+        """Whether nothing changes that a service has read.
+
+        That is mode, owner or group, where no revision of the trail declares another one: they are repaired, or
+        adopted; and what the service manager has to read again, where what it reads is as wanted.
+        """
         names = {change.name for change in step.changes}
-        given = self._given
-        if step.operation is not Operation.UPDATE or not names <= ATTRIBUTES:
-            return False
-        if not (given.trail or given.is_retry):
+        if step.operation is not Operation.UPDATE or not names <= READ_BY_NOBODY:
             return False
         wanted = {name: node.resource.attributes.get(name) for name in names}
-        for entry in given.trail:
-            older = entry.nodes.get(node.resource.id) if isinstance(entry, Declaration) else None
-            if older is None or older.resource.absent:
-                return False
-            if {name: older.resource.attributes.get(name) for name in names} != wanted:
-                return False
-        return True
+        return all(self._agrees(entry, node, wanted) for entry in self._given.trail)
+
+    def _agrees(self, entry: Declaration | Unresolved, node: Node, wanted: Mapping[str, object]) -> bool:
+        if isinstance(entry, Unresolved):
+            return False
+        older = entry.nodes.get(node.resource.id)
+        if older is None:
+            return True
+        return not older.resource.absent and {name: older.resource.attributes.get(name) for name in wanted} == wanted
 
     def starts(self, origin: ResourceId, step: Step, observation: Observation) -> bool:
         """Whether a step of a service starts it.

@@ -13,7 +13,20 @@ from attrs import evolve
 from datum.model.graph import SAFE_FOLDER, Node, Target
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, NotApplicable, Observation, Present, Unobservable
-from datum.model.plan import ATTRIBUTES, LOADED, OWES, Action, Change, Hold, HoldReason, Need, Operation, Replan, Step
+from datum.model.plan import (
+    ATTRIBUTES,
+    LOADED,
+    OWES,
+    READ_BY_NOBODY,
+    Action,
+    Change,
+    Hold,
+    HoldReason,
+    Need,
+    Operation,
+    Replan,
+    Step,
+)
 from datum.planner.anew import foreseen_absent
 from datum.planner.decide import BreachError, decide, deletion, equals, hazards_of, sweep, unallowed
 from datum.planner.owes import AnyRefreshed, mark_step, marked_by, owed_in, refresh_step, runs, starts
@@ -89,7 +102,7 @@ def _is_read(node: Node, observed: Present | Absent, step: Step, provider: AnyPr
     """
     if isinstance(provider, RefreshedProvider):
         return starts(node, step, observed, provider)
-    is_repair = all(change.sweeps or change.name in ATTRIBUTES for change in step.changes)
+    is_repair = all(change.sweeps or change.name in READ_BY_NOBODY for change in step.changes)
     return step.operation is not Operation.UPDATE or not is_repair
 
 

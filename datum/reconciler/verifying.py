@@ -65,11 +65,10 @@ class Verifying:
         if isinstance(became, ActionResult):
             self.work.finish(number, became)
             return
-        if became.is_made:
-            self.marks.note(became.action)
         kind = became.action.resource.type
         fails = became.failure is not None and not became.is_shared
         if became.is_made and not fails and kind in self._settled:
+            self.marks.note(became.action)
             self._open.setdefault(kind, []).append(_Open(number, became))
         else:
             self.work.finish(number, self._verified(became))
@@ -112,9 +111,17 @@ class Verifying:
         result = self.work.verify(done.ready, done.failure, done.remarks)
         if done.is_shared:
             result = by_verification(result)
-        if done.is_made:
+        if done.is_made and not self._left_alone(done, result):
+            self.marks.note(done.action)
             result = self.marks.renew(result)
         return evolve(result, passed=done.passed)
+
+    def _left_alone(self, done: Done, result: ActionResult) -> bool:
+        """Whether a change that failed is one that was not made: of a path, which still is as it was."""
+        verification, step = result.verification, done.ready.step
+        if done.failure is None or verification is None or done.action.resource.type not in self._staged or step.takes:
+            return False
+        return bool(step.changes) and verification.remaining == step.changes
 
 
 def _settling(provider: Any, writer: Any) -> Callable[[], None]:

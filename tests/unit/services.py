@@ -16,6 +16,7 @@ from datum.model.observation import Absent, FieldValue, Present
 from datum.model.plan import OWES, Action, Change, Effect, Need, Operation, Plan, Step
 from datum.planner.inputs import Declaration
 from datum.provider.contract import AnyProvider, Stage
+from datum.provider.host import HostWriter
 from tests.unit.fakes import PROVIDERS, Fake, Package, Page, Want, declare, graph_of, plan_of, revision, rid, target_of
 
 RESTART, RELOAD = "restart", "reload"
@@ -97,10 +98,13 @@ class Service(Fake):
 
 
 class Unit(Page):
-    """A file of the unit stage."""
+    """A file of the unit stage, of which the service manager is told."""
 
     type_name: ClassVar[str] = "unit"
     order_stage: ClassVar[Stage] = Stage.UNITS
+
+    def settle(self, writer: HostWriter) -> None:
+        """Tell nobody."""
 
 
 class Account(Fake):

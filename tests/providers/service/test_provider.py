@@ -386,7 +386,7 @@ def test_what_failed_moments_ago_is_not_started_again() -> None:
     assert not host.journal
 
 
-@pytest.mark.parametrize("changed", [0, 1, int((time.time() + 3600) * 1e6)])
+@pytest.mark.parametrize("changed", [0, 1, int((time.time() + 3600) * 1e6)], ids=["never", "long ago", "to come"])
 def test_what_failed_long_ago_or_at_no_known_time_is_started(changed: int) -> None:
     host = FakeHost()
     host.add_unit("app.service", active="failed", result="exit-code", file_state="enabled", changed=changed)

@@ -179,6 +179,9 @@ def chown(**others: Any) -> Plan:
         {"trail": (earlier(2, declare(A, owner="u")), earlier(1, declare(A, owner="u", value="then")))},
         # The enforced revision itself.
         {"is_retry": True},
+        # Adopted: nobody declared it before, on first contact or later.
+        {},
+        {"trail": (earlier(1, declare("fake:b")),)},
     ],
 )
 def test_repair_of_attributes_alone_marks_nothing(others: Mapping[str, Any]) -> None:
@@ -195,12 +198,9 @@ def test_repair_of_attributes_alone_marks_nothing(others: Mapping[str, Any]) -> 
 @pytest.mark.parametrize(
     "others",
     [
-        # First contact: nobody declared it before.
-        {},
         {"trail": (earlier(1, declare(A, owner="w")),)},
         {"trail": (earlier(2, declare(A, owner="u")), earlier(1, declare(A, owner="w")))},
         {"trail": (earlier(1, declare(A)),)},
-        {"trail": (earlier(1, declare("fake:b")),), "is_retry": True},
         {"trail": (earlier(1, declare(A, absent=True)),)},
         {"trail": (Unresolved(Revision("1" * 40), "Gone."),)},
         {"is_retry": True, "seen": Present({"value": "old", "owner": "v"})},
@@ -605,6 +605,24 @@ def test_what_a_service_is_started_without_is_removed_before() -> None:
     """It would have read it."""
     plan = dropping(state=stopped())
     assert steps(plan) == ["update fake:z", "mark service:s", f"delete {F}", "update service:s"]
+
+
+@pytest.mark.parametrize(("kind", "comes_first"), [("unit", True), ("leaf", False)])
+def test_what_is_told_to_others_is_removed_before_any_refresh(kind: str, comes_first: bool) -> None:
+    """The service manager reads its files again once, before whatever it restarts."""
+    gone = f"{kind}:/x.d/f"
+    trail = (earlier(1, declare(gone, on_removal=OnRemoval.DELETE), service("z", restart_on=[gone])),)
+    plan = planned(
+        declare(A),
+        service("s", restart_on=[A]),
+        service("z"),
+        seen={A: OTHER, "service:s": running(), "service:z": running()},
+        trail=trail,
+        orphans={gone: IN_SYNC},
+    )
+    removal, others = ["mark service:z", f"delete {gone}"], ["mark service:s", f"update {A}"]
+    rest = [*removal, "restart service:s"] if comes_first else ["restart service:s", *removal]
+    assert steps(plan) == [*others, *rest, "restart service:z"]
 
 
 def test_what_lies_below_something_removed_goes_first_and_with_it() -> None:

@@ -158,12 +158,13 @@ def test_what_is_refused_after_it_was_written_has_its_marks_taken_back() -> None
     assert made.manager.calls == ["mark web restart", "mark web None"]
 
 
-def test_what_may_not_have_been_put_back_stays_marked() -> None:
+def test_what_is_as_it_was_owes_nothing_whatever_is_said_of_putting_back() -> None:
+    """It is looked at."""
     made = judged(complaint="bad line 7")
     made.bench.host.fail(NOT_SHOWN, method="judge", times=1)
     made.bench.host.fail(HostError("It could not be put back.", code="not-restored"), method="discard")
     made.run()
-    assert made.unit().owes == "restart"
+    assert made.unit().owes is None
 
 
 def test_what_cannot_be_shown_and_not_be_marked_is_not_written() -> None:

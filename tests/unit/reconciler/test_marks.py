@@ -1,14 +1,16 @@
 """A restart is owed, not sent: marked before the change, kept until it was sent, taken back without one (4.1)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from attrs import evolve
 
+from datum.model.content import Content
 from datum.model.observation import Cause, Present, Unobservable
 from datum.model.plan import OWES, Hold, HoldReason, Step
 from datum.model.result import Outcome
-from datum.provider.host import HostError, HostWriter
+from datum.provider.host import FileWrite, HostError, HostWriter
 from datum.report.build import count_outcomes, report_resources
 from datum_providers.file.desired import DesiredFile
 from datum_providers.file.doing import apply_file
@@ -236,12 +238,24 @@ def test_a_mark_without_a_change_is_taken_back() -> None:
     assert made.unit().owes is None
 
 
-def test_a_mark_stays_for_what_may_have_been_changed() -> None:
-    """A commit that failed may have come as far as this."""
-    made = batched(failing=HostError("No space left."), listed="batch:/etc/b")
+class Torn(Batch):
+    """A type whose commit leaves other bytes than anybody wants, and fails."""
+
+    def commit(self, writer: HostWriter, staged: Sequence[object]) -> None:
+        writer.write_file("/etc/b", FileWrite(Content.from_bytes(b"ne")))
+        raise HostError("No space left.")
+
+
+@pytest.mark.parametrize(("kind", "owes"), [(Torn, "restart"), (Batch, None)])
+def test_a_mark_stays_for_a_failed_change_that_left_something(kind: type[Batch], owes: str | None) -> None:
+    """A commit that failed may have come as far as this; where the path is as it was, nothing is owed."""
+    resources = [declare(text, content="new\n") for text in ("batch:/etc/a", "batch:/etc/b")]
+    batch = kind(failing=HostError("No space left."))
+    made = scene(web("batch:/etc/b"), *resources, providers={"batch": batch})
+    made.bench.host.add_content(Content.from_bytes(b"ne"), b"ne")
     results = made.run()
     assert of(results, "create batch:/etc/b").outcome is Outcome.FAILED
-    assert made.unit().owes == "restart"
+    assert made.unit().owes == owes
 
 
 def test_a_mark_stays_when_one_of_its_changes_was_made() -> None:
