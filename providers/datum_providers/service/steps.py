@@ -12,6 +12,7 @@ from datum.model.observation import Absent, FieldValue, NotApplicable, Observati
 from datum.model.plan import OWES, Change, Need, Operation, Step
 from datum_providers.service.desired import MASKED, DesiredService
 from datum_providers.service.look import NO_FILE, NO_MARKS, RETRYING, STARTING
+from datum_providers.shared.units import NEW_UNIT_FILE
 
 # States that are not "started at boot, for good"; what is enabled for this boot only is not enabled at the next.
 _OFF: Final = frozenset({
@@ -190,7 +191,11 @@ def _unit_need(desired: DesiredService) -> Need:
 
 
 def _nothing(desired: DesiredService, field: str, why: str) -> Need:
-    target = Target(NOTHING, f"{field} of {desired.unit.full}")
+    """Return the need of a wish that cannot hold as the unit is; its declared unit files may make it another one."""
+    if desired.own:
+        target = Target(NEW_UNIT_FILE, desired.unit.full)
+    else:
+        target = Target(NOTHING, f"{field} of {desired.unit.full}")
     detail = why if why.endswith(".") else f"{why}."
     return Need(target, f"'{field}' of {desired.unit.full} cannot hold: {detail}")
 

@@ -10,6 +10,10 @@ from datum.provider.contract import DesiredError
 SYSTEM: Final = "/etc/systemd/system"
 """Where the administrator's unit files, drop-ins and links of enablement lie."""
 
+NEW_UNIT_FILE: Final = "new_unit_file"
+"""Space of what a change of a unit file or drop-in makes of a unit, by its full name: it may hold wishes that the unit
+as it is loaded cannot."""
+
 _LONGEST: Final = 255
 _STEM: Final = re.compile(r"[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]*)?")
 _SUFFIXES: Final = frozenset({

@@ -24,7 +24,7 @@ from datum.provider.host import FileKind, HostReader, HostWriter
 from datum_providers.shared.above import edges_above
 from datum_providers.shared.adoption import adopted_fields
 from datum_providers.shared.places import removal_of
-from datum_providers.shared.units import PART, part_key, unit_path
+from datum_providers.shared.units import NEW_UNIT_FILE, PART, part_key, unit_path
 from datum_providers.unit.desired import DesiredUnit, normal_name, parse_unit
 from datum_providers.unit.doing import apply_unit
 from datum_providers.unit.look import observe_units
@@ -99,11 +99,12 @@ class UnitProvider:
         return plan_unit(desired, observed)
 
     def effects(self, desired: DesiredUnit, step: Step) -> tuple[Effect, ...]:
-        """Return the path, and the unit of a unit file, where the step makes the file."""
+        """Return the path, and the unit of a unit file, where the step makes the file; what it changes of the unit."""
+        new = Effect(Target(NEW_UNIT_FILE, desired.unit.full))
         if step.operation not in {Operation.CREATE, Operation.REPLACE}:
-            return ()
-        path = Effect(Target("path", desired.path))
-        return (path,) if desired.drop_in else (path, Effect(Target("unit", desired.unit.full)))
+            return (new,) if any(change.name in {"content", "loaded"} for change in step.changes) else ()
+        made = (Effect(Target("path", desired.path)), new)
+        return made if desired.drop_in else (*made, Effect(Target("unit", desired.unit.full)))
 
     def hazards(self, desired: DesiredUnit, step: Step) -> frozenset[Hazard]:
         """Return `data_loss` where something else goes, `access_loss` where a way in hangs on the unit."""

@@ -91,17 +91,26 @@ def test_what_it_is_judged_with_comes_first() -> None:
     assert PROVIDER.edges(unit("app.timer"), index_of({})) == ()
 
 
+NEW = "new_unit_file app.service"
+
+
+@pytest.mark.parametrize(("field", "is_new"), [("content", True), ("loaded", True), ("mode", False)])
+def test_other_text_or_a_daemon_reload_makes_another_unit_of_it(field: str, is_new: bool) -> None:
+    effects = PROVIDER.effects(unit("app.service/x"), Step(Operation.UPDATE, (Change(field, "a", "b"),)))
+    assert [str(effect.target) for effect in effects] == ([NEW] if is_new else [])
+
+
 @pytest.mark.parametrize(
     ("name", "operation", "targets"),
     [
-        ("app.service", Operation.CREATE, [f"path {SYSTEM}/app.service", "unit app.service"]),
-        ("app.service", Operation.REPLACE, [f"path {SYSTEM}/app.service", "unit app.service"]),
-        ("app.service/x", Operation.CREATE, [f"path {SYSTEM}/app.service.d/x.conf"]),
+        ("app.service", Operation.CREATE, [f"path {SYSTEM}/app.service", NEW, "unit app.service"]),
+        ("app.service", Operation.REPLACE, [f"path {SYSTEM}/app.service", NEW, "unit app.service"]),
+        ("app.service/x", Operation.CREATE, [f"path {SYSTEM}/app.service.d/x.conf", NEW]),
         ("app.service", Operation.UPDATE, []),
     ],
 )
 def test_what_is_made_is_the_path_and_the_unit(name: str, operation: Operation, targets: list[str]) -> None:
-    effects = PROVIDER.effects(unit(name), Step(operation, (Change("kind", None, "regular"),)))
+    effects = PROVIDER.effects(unit(name), Step(operation, (Change("mode", "0600", "0644"),)))
     assert [str(effect.target) for effect in effects] == targets
     assert all(effect.certain for effect in effects)
 
