@@ -71,6 +71,17 @@ def add_shadow_tools(host: FakeHost, *, passwd: str = PASSWD, group: str = GROUP
     for program, tool in _TOOLS.items():
         host.add_program(program, _player(tool))
     host.add_program("chpasswd", _chpasswd)
+    host.add_program("chown", _chown)
+
+
+def _chown(world: FakeWorld, command: Command) -> CommandOutcome:
+    """Give what lies at a path, and below it, to the numbers before it."""
+    *_, numbers, path = command.argv
+    uid, gid = map(int, numbers.split(":"))
+    for place, file in world.files.items():
+        if place == path or place.startswith(f"{path}/"):
+            file.uid, file.gid = uid, gid
+    return CommandOutcome(0, b"", b"")
 
 
 def _player(tool: Tool) -> Callable[[FakeWorld, Command], CommandOutcome]:

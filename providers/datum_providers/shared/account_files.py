@@ -216,12 +216,18 @@ class AccountFiles:
 
 
 def read_gshadow(reader: HostReader) -> Mapping[str, frozenset[str]] | None:
-    """Return whom each group of gshadow(5) lists; None where there is no such file, or this process may not read it."""
+    """Return whom each group of gshadow(5) lists; None where there is no such file, or this process may not read it.
+
+    Raises:
+        HostError: it is there and cannot be read for another reason.
+    """
     try:
         if not isinstance(reader.examine(GSHADOW), FileFacts):
             return None
         text = reader.read_file(GSHADOW, limit=_LIMIT).decode("utf-8", "surrogateescape")
-    except HostError:
+    except HostError as error:
+        if error.cause is not Cause.DENIED:
+            raise
         return None
     lines = (line.split(":") for line in text.split("\n") if line.count(":") == _GSHADOW_FIELDS - 1)
     found = {name: frozenset(filter(None, members.split(","))) for name, _, _, members in lines}

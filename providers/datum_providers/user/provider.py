@@ -104,6 +104,8 @@ class UserProvider:
         """Return attributes that declare what was observed; a password stays where it is."""
         if observed.fields.get("foreign") is True:
             raise DesiredError("", f"{name} is no account of this host's own files.", code="cannot-be-adopted")
+        if observed.fields.get("unfinished") is True:
+            raise DesiredError("", f"The making of {name} was interrupted.", code="cannot-be-adopted")
         fields = ("uid", "group", "groups", "comment", "home", "shell", "locked", "expires")
         found: dict[str, JsonValue] = {}
         for field in fields:
