@@ -15,10 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tests.proofs.every_scenario import SCENARIOS
 from tests.proofs.judging import Verdict, judge
 from tests.proofs.layers import workers
 from tests.proofs.points import KILL, Point, Strike, Trace, trace_pass
-from tests.proofs.scenarios import SCENARIOS
 from tests.proofs.stage import fast_folder, prepare
 
 HERE = Path(__file__).resolve().parent

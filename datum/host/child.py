@@ -274,8 +274,8 @@ def _exchange(child: Child, data: bytes, outputs: Mapping[str, _Output], end: fl
             remaining = end - time.monotonic()
             if remaining <= 0:
                 return _has_ended(child.pid)
-            events = selector.select(min(remaining, _QUIET))
-            if not events and _has_ended(child.pid):
+            events = _events(selector, min(remaining, _QUIET), child.pid)
+            if events is None:
                 return True
             for key, _mask in events:
                 name, stream = key.data
@@ -283,6 +283,17 @@ def _exchange(child: Child, data: bytes, outputs: Mapping[str, _Output], end: fl
                     selector.unregister(key.fd)
                     child.close(name)
     return True
+
+
+def _events(
+    selector: selectors.BaseSelector, seconds: float, pid: int
+) -> list[tuple[selectors.SelectorKey, int]] | None:
+    """Return what can be moved now or soon; None when the program has ended and left nothing."""
+    events = selector.select(seconds)
+    if events or not _has_ended(pid):
+        return events
+    # what it wrote between the look at the pipes and its end is there by now
+    return selector.select(0) or None
 
 
 def _has_ended(pid: int) -> bool:

@@ -9,7 +9,6 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from tests.proofs.debian_scenarios import ACCOUNTS, SETTINGS
 from tests.proofs.stage import ACCEPTS, JUDGES, SHELL, WITHOUT_NAMESPACES, Scenario
 
 Resources = dict[str, dict[str, Any]]
@@ -273,6 +272,3 @@ def _set_scenario(name: str, *, passing: Scenario | None = None, prefix: tuple[s
 WRITTEN: Final = _set_scenario("written", prefix=WITHOUT_NAMESPACES)
 REFUSED: Final = _set_scenario("refused", passing=WRITTEN)
 RESTORED: Final = _set_scenario("restored", passing=WRITTEN, prefix=WITHOUT_NAMESPACES)
-SCENARIOS: Final = {
-    scenario.name: scenario for scenario in (FILES, KINDS, WRITTEN, REFUSED, RESTORED, ACCOUNTS, SETTINGS)
-}

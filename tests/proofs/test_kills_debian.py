@@ -13,11 +13,11 @@ from typing import Final
 import pytest
 from attrs import frozen
 
+from tests.proofs.every_scenario import SCENARIOS
 from tests.proofs.judging import judge
 from tests.proofs.layers import workers
 from tests.proofs.points import Strike, Trace, trace_pass
 from tests.proofs.sampling import choose, expect_nothing_wrong
-from tests.proofs.scenarios import SCENARIOS
 from tests.proofs.stage import Stage, fast_folder, prepare
 
 # Of each scenario: the fewest points of the pass and of its programs, and how many of each are tried.

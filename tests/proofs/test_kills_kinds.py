@@ -12,9 +12,9 @@ import pytest
 from attrs import frozen
 
 from datum.host import namespaces
+from tests.proofs.every_scenario import SCENARIOS
 from tests.proofs.points import KILL, Strike, Trace, trace_pass
 from tests.proofs.sampling import choose, strike_all
-from tests.proofs.scenarios import SCENARIOS
 from tests.proofs.stage import Stage, fast_folder, prepare
 from tests.unit.host.in_child import in_child
 
