@@ -211,8 +211,12 @@ def cause_of(text: str) -> FailureCause:
 
 
 def holder_of(text: str) -> str:
-    """Return who holds a lock: number and name of the process, as far as it is said; empty if it is not."""
-    found = _HOLDER.search(_own_words(text))
+    """Return who holds a lock: number and name of the process, as far as it is said; empty if it is not.
+
+    apt names it in what it says while it waits, and not in the error that follows.
+    """
+    waiting = "\n".join(line for line in text.splitlines() if line.lstrip("\r").startswith("Waiting for cache lock:"))
+    found = _HOLDER.search(f"{_own_words(text)}\n{waiting}")
     return (found[1] or found[2]) if found else ""
 
 

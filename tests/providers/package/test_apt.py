@@ -202,3 +202,12 @@ def test_nothing_is_asked() -> None:
     assert ENVIRONMENT["DEBIAN_FRONTEND"] == "noninteractive"
     assert ENVIRONMENT["NEEDRESTART_MODE"] == "l"
     assert {ENVIRONMENT[f"APT_{name}_FRONTEND"] for name in ("LISTCHANGES", "LISTBUGS")} == {"none"}
+
+
+def test_who_holds_the_lock_is_said_while_apt_waits() -> None:
+    waiting = (
+        "Waiting for cache lock: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 25 (python3)\n"
+    )
+    assert holder_of(f"{waiting}E: Unable to acquire the dpkg frontend lock, is another process using it?\n") == (
+        "25 (python3)"
+    )
