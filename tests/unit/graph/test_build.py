@@ -153,6 +153,18 @@ def test_what_one_path_says_can_be_said_by_who_holds_many(one: str, hint: str) -
     assert f"take {one} out" in found.hint
 
 
+def test_what_is_no_path_gets_no_advice_of_paths() -> None:
+    class Account(Odd):
+        def targets(self, desired: Want) -> tuple[Target, ...]:
+            own = Target("uid", "7")
+            return (own, Target("home", desired.name)) if desired.name == "/a" else (own,)
+
+    with pytest.raises(FleetError) as caught:
+        graph_of(declare("odd:/a"), declare("odd:/b"), providers={**PROVIDERS, "odd": Account()})
+    (found,) = caught.value.diagnostics
+    assert found.hint == "take odd:/b out, or odd:/a"
+
+
 def test_an_absent_resource_holds_its_target_too() -> None:
     assert codes(declare("folder:/a", absent=True), declare("leaf:/a")) == [("duplicate-target", "leaf:/a")]
 
