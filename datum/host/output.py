@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _log: Final = logging.getLogger(__name__)
 _CHUNK: Final = 1 << 18
+# All that a pipe can hold (pipe(7), "pipe-max-size"): one read empties it.
+_PIPE: Final = 1 << 20
 _TAIL: Final = 2048
 _ENDED: Final = select.POLLIN | select.POLLHUP | select.POLLERR
 
@@ -105,7 +107,7 @@ class _Output(io.RawIOBase):
             self._listen(child)
 
     def _listen(self, child: Child) -> None:
-        words = os.read(child.stderr, _TAIL)
+        words = os.read(child.stderr, _PIPE)
         self._said = (self._said + words)[-_TAIL:]
         if not words:
             child.close("stderr")

@@ -82,6 +82,17 @@ def test_much_on_stderr_does_not_stop_it_and_its_last_words_are_kept() -> None:
     assert len(str(caught.value)) < 3000
 
 
+def test_last_words_behind_much_that_was_never_read_are_kept(tmp_path: Path) -> None:
+    written = tmp_path / "written"
+    script = f"head -c 60000 /dev/zero | tr '\\0' 'x' >&2; echo last >&2; echo out; : > '{written}'; exit 1"
+    with open_output(sh(script)) as stream:
+        while not written.exists():
+            time.sleep(0.01)
+        with pytest.raises(HostError, match="xlast") as caught:
+            stream.read()
+    assert len(str(caught.value)) < 3000
+
+
 def test_closed_stderr_is_not_asked_again() -> None:
     with open_output(sh("exec 2>&-; sleep 0.2; echo out")) as stream:
         assert stream.read() == b"out\n"
