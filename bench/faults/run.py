@@ -34,16 +34,26 @@ def main() -> int:
     parser.add_argument("--kills", action="store_true", help="only SIGKILL")
     parser.add_argument("--every", action="store_true", help="every error at every point")
     options = parser.parse_args()
-    results = [run(name, options) for name in options.scenarios]
     about = {
         "python": platform.python_version(),
         "kernel": platform.release(),
         "command": " ".join(["python", "-m", "bench.faults.run", *sys.argv[1:]]),
     }
-    whole = {**about, "scenarios": results}
+    found = False
+    for name in options.scenarios:
+        result = {**run(name, options), **about}
+        record(result)
+        found = found or any(entry["wrong"] for entry in result["strikes"])
+    return 1 if found else 0
+
+
+def record(result: dict[str, Any]) -> None:
+    """Put the result of one scenario in the place of its older one: scenarios may be run on several days."""
+    results = {entry["scenario"]: entry for entry in json.loads(RAW.read_text())["scenarios"]} if RAW.exists() else {}
+    results[result["scenario"]] = result
+    whole = [results[name] for name in SCENARIOS if name in results]
     RAW.write_text(as_text(whole))
     TABLE.write_text(as_table(whole))
-    return 1 if any(entry["wrong"] for result in results for entry in result["strikes"]) else 0
 
 
 def known(name: str) -> str:
@@ -107,22 +117,21 @@ def as_json(name: str, trace: Trace, verdicts: list[Verdict], seconds: float) ->
     }
 
 
-def as_text(whole: dict[str, Any]) -> str:
-    """Return the raw result as JSON, one strike a line."""
-    text = json.dumps({**whole, "scenarios": []}, indent=1).replace("[]", "[\n@]")
+def as_text(results: Sequence[dict[str, Any]]) -> str:
+    """Return the raw results as JSON, one strike a line."""
     scenarios = []
-    for result in whole["scenarios"]:
+    for result in results:
         rows = ",\n".join(json.dumps(entry) for entry in result["strikes"])
         scenarios.append(json.dumps({**result, "strikes": []}).replace('"strikes": []', f'"strikes": [\n{rows}\n]'))
-    return text.replace("@", ",\n".join(scenarios)) + "\n"
+    return '{"scenarios": [\n' + ",\n".join(scenarios) + "\n]}\n"
 
 
-def as_table(whole: dict[str, Any]) -> str:
-    """Return the page that is generated from the raw result."""
+def as_table(results: Sequence[dict[str, Any]]) -> str:
+    """Return the page that is generated from the raw results."""
     lines = [
         "# Faults: passes struck at every writing system call",
         "",
-        f"Generated from `results.json` by `{whole['command']}`, Python {whole['python']}, Linux {whole['kernel']}.",
+        "Generated from `results.json`, which `python -m bench.faults.run` writes scenario by scenario.",
         "What a scenario does stands in `tests/proofs/*scenarios.py`, what must hold in `tests/proofs/judging.py`.",
         "",
         "A finding is a strike after which a path is neither old nor new, a set under a check is mixed or there before",
@@ -130,7 +139,7 @@ def as_table(whole: dict[str, Any]) -> str:
         "takes, more failed than what was struck, the next pass does not converge or leaves something behind, one more",
         "has something to do or writes more than its report, or pwck or grpck complains after it.",
     ]
-    for result in whole["scenarios"]:
+    for result in results:
         lines += ["", *_section(result)]
     return "\n".join([*lines, ""])
 
@@ -145,7 +154,8 @@ def _section(result: dict[str, Any]) -> list[str]:
         f"## {result['scenario']}",
         "",
         f"{result['points']} points of the pass and {result['children']} of its programs were counted from a trace;",
-        f"{len(strikes)} strikes took {result['seconds']} s.",
+        f"{len(strikes)} strikes took {result['seconds']} s, by `{result['command']}`,",
+        f"Python {result['python']}, Linux {result['kernel']}.",
         "",
         f"| call | {' | '.join(faults)} |",
         f"| --- |{' ---: |' * len(faults)}",

@@ -9,15 +9,15 @@ import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pytest
 from attrs import frozen
 
-from tests.harness import image
+from tests.harness import image, libraries
 from tests.harness.booted import Booted
 from tests.harness.keeper import make_cgroup, remove_cgroup
 from tests.harness.oneshot import Oneshot
@@ -25,8 +25,13 @@ from tests.harness.spec import Bind
 
 LIBRARIES: Final = "/opt/agent/lib"
 SOURCES: Final = "/opt/agent/src"
+ABOUT: Final = "/opt/agent/about"
 IMAGE_PYTHON: Final = (3, 11)
-FIXTURES: Final = frozenset({"agent_bind", "booted", "make_booted", "make_oneshot", "oneshot"})
+FIXTURES: Final = frozenset(
+    {"agent_bind", "booted", "make_booted", "make_oneshot", "make_trixie_booted", "make_trixie_oneshot", "oneshot"}
+)
+
+Kind = TypeVar("Kind", Oneshot, Booted)
 
 
 @frozen
@@ -49,13 +54,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def host_image() -> Path:
     """Give the image's folder; build it first where it is missing."""
+    return _had(image.find_or_build)
+
+
+def _had(find: Callable[[], Path]) -> Path:
+    """Return what hosts need; give up where it cannot be had."""
     if os.geteuid() != 0:
         _give_up("test hosts need root")
     for tool in ("nsenter", "strace"):
         if shutil.which(tool) is None:
             _give_up(f"test hosts need {tool}")
     try:
-        return image.find_or_build()
+        return find()
     except image.ImageError as error:
         _give_up(str(error))
         raise
@@ -63,44 +73,98 @@ def host_image() -> Path:
 
 @pytest.fixture(scope="session")
 def agent_bind() -> AgentBind:
-    """Give what binds the running environment's libraries, and the source tree, into a host."""
+    """Give what binds the agent into a host."""
     if sys.version_info[:2] != IMAGE_PYTHON:
         _give_up("the agent gets into a host only from Python 3.11, as Debian 12 has it")
-    libraries = sysconfig.get_path("purelib")
-    binds = [Bind(libraries, LIBRARIES)]
+    return bind_agent()
+
+
+def bind_agent() -> AgentBind:
+    """Return what binds the running environment's libraries, and the source tree, into a host."""
+    installed = sysconfig.get_path("purelib")
+    binds = [Bind(installed, LIBRARIES)]
     places = []
     for package in ("datum", "datum_providers"):
         found = importlib.util.find_spec(package)
         folders = list(found.submodule_search_locations or ()) if found else []
-        if folders and not Path(folders[0]).is_relative_to(libraries):
+        if folders and not Path(folders[0]).is_relative_to(installed):
             binds.append(Bind(folders[0], f"{SOURCES}/{package}"))
             places = [SOURCES]
-    path = ":".join([*places, LIBRARIES])
-    return AgentBind(tuple(binds), {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"})
+    return _agent(binds, [*places, LIBRARIES])
+
+
+def _agent(binds: Sequence[Bind], path: Sequence[str]) -> AgentBind:
+    return AgentBind(tuple(binds), {"PYTHONPATH": ":".join(path), "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+@pytest.fixture(scope="session")
+def trixie_image() -> Path:
+    """Give the folder of the image of a Debian 13; build it first where it is missing."""
+    return _had(lambda: image.find_or_build(image.TRIXIE))
+
+
+@pytest.fixture(scope="session")
+def trixie_agent() -> AgentBind:
+    """Give what binds the agent into a Debian 13: the source tree, and libraries of its own for that Python."""
+    return bind_trixie_agent(_had(libraries.find_or_fetch))
+
+
+def bind_trixie_agent(fetched: Path) -> AgentBind:
+    """Return what binds these libraries, the packages under test, and what is known of their distribution."""
+    binds = [Bind(str(fetched), LIBRARIES)]
+    for package in ("datum", "datum_providers"):
+        found = importlib.util.find_spec(package)
+        assert found is not None
+        binds.append(Bind(str(*found.submodule_search_locations or ()), f"{SOURCES}/{package}"))
+    (about,) = Path(sysconfig.get_path("purelib")).glob("datum_agent-*.dist-info")
+    binds.append(Bind(str(about), f"{ABOUT}/{about.name}"))
+    return _agent(binds, [SOURCES, ABOUT, LIBRARIES])
 
 
 @pytest.fixture
 def make_oneshot(host_image: Path, agent_bind: AgentBind) -> Iterator[Callable[..., Oneshot]]:
     """Give ``Oneshot`` itself, with the agent bound in; what it makes ends with the test."""
-    with ExitStack() as stack:
-
-        def make(*, binds: tuple[Bind, ...] = (), **options: Any) -> Oneshot:
-            return stack.enter_context(Oneshot(binds=(*agent_bind.binds, *binds), **options))
-
+    with _maker(Oneshot, agent_bind) as make:
         yield make
 
 
 @pytest.fixture
-def make_booted(host_image: Path, agent_bind: AgentBind) -> Iterator[Callable[..., Booted]]:
+def make_booted(host_image: Path, agent_bind: AgentBind, cgroups: None) -> Iterator[Callable[..., Booted]]:
     """Give ``Booted`` itself, with the agent bound in; what it makes ends with the test."""
+    with _maker(Booted, agent_bind) as make:
+        yield make
+
+
+@pytest.fixture
+def make_trixie_oneshot(trixie_image: Path, trixie_agent: AgentBind) -> Iterator[Callable[..., Oneshot]]:
+    """Give ``make_oneshot`` for a Debian 13."""
+    with _maker(Oneshot, trixie_agent, suite=image.TRIXIE) as make:
+        yield make
+
+
+@pytest.fixture
+def make_trixie_booted(trixie_image: Path, trixie_agent: AgentBind, cgroups: None) -> Iterator[Callable[..., Booted]]:
+    """Give ``make_booted`` for a Debian 13."""
+    with _maker(Booted, trixie_agent, suite=image.TRIXIE) as make:
+        yield make
+
+
+@pytest.fixture
+def cgroups() -> None:
+    """Give up where hosts with a systemd cannot be had."""
     try:
         remove_cgroup(make_cgroup())
     except OSError as error:
         _give_up(f"booted test hosts need a cgroup2 hierarchy that root may write: {error}")
+
+
+@contextmanager
+def _maker(kind: type[Kind], agent: AgentBind, **fixed: Any) -> Iterator[Callable[..., Kind]]:
+    """Give what makes hosts of a kind with the agent bound in; they end with the context."""
     with ExitStack() as stack:
 
-        def make(*, binds: tuple[Bind, ...] = (), **options: Any) -> Booted:
-            return stack.enter_context(Booted(binds=(*agent_bind.binds, *binds), **options))
+        def make(*, binds: tuple[Bind, ...] = (), **options: Any) -> Kind:
+            return stack.enter_context(kind(binds=(*agent.binds, *binds), **fixed, **options))
 
         yield make
 
