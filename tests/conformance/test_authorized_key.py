@@ -18,7 +18,7 @@ class TestAuthorizedKey(ProviderConformance):
             case.operation,
             case.arrange,
             converges=not case.is_refused,
-            can_delete="obstacle" not in case.data,
+            can_delete="obstacle" not in case.data and "sshd_refuses" not in case.data["observed"].get("present", {}),
         )
         for case in read_cases()
         if "unobservable" not in case.data["observed"]

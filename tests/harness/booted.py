@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.harness import image
 from tests.harness.machine import HostError, Machine
 from tests.harness.spec import Bind
 
@@ -20,12 +21,20 @@ class Booted(Machine):
     ``changes()`` of before and after.
     """
 
-    def __init__(self, *, binds: Sequence[Bind] = (), size: str = "2g", name: str = NAME, lossy: bool = False) -> None:
+    def __init__(
+        self,
+        *,
+        binds: Sequence[Bind] = (),
+        size: str = "2g",
+        name: str = NAME,
+        lossy: bool = False,
+        suite: str = image.SUITE,
+    ) -> None:
         """Boot one and wait until it runs.
 
-        ``size`` limits its disk, and ``lossy`` lets ``cut`` lose what is not synced.
+        ``size`` limits its disk, and ``lossy`` lets ``cut`` lose what is not synced; ``suite`` says which Debian.
         """
-        super().__init__(binds=binds, size=size, name=name, lossy=lossy, with_systemd=True)
+        super().__init__(binds=binds, size=size, name=name, lossy=lossy, with_systemd=True, suite=suite)
         try:
             self._await_booted()
         except BaseException:

@@ -3,7 +3,8 @@
 The image is only ever the lower layer of an overlay, so nothing may write to it. It lies in
 ``$DATUM_TEST_CACHE`` (default ``~/.cache/datum-tests``), keyed by recipe, suite, architecture and
 packages. Mirrors and the way apt fetches are read from this machine's own apt configuration at run
-time. ``python -m tests.harness.image`` builds what is missing and prints the folder.
+time. ``python -m tests.harness.image [SUITE...]`` builds what is missing, of all suites unless told
+otherwise, and prints the folders.
 """
 
 import fcntl
@@ -14,16 +15,23 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 RECIPE: Final = 1  # raise whenever what this module makes changes
 SUITE: Final = "bookworm"
+"""The Debian of a host when nothing else is asked for."""
+
+TRIXIE: Final = "trixie"
+SUITES: Final = (SUITE, TRIXIE)
 PACKAGES: Final = (  # noqa: SIM905 - one name a line is hard to read
     "acl attr ca-certificates cron curl dbus e2fsprogs git iproute2 iputils-ping kmod less "
     "libnss-systemd libpam-systemd logrotate openssh-client procps python3 python3-apt python3-venv strace "
     "sudo systemd systemd-sysv"
 ).split()
+# Of one suite only: keys of ssh are tried against a server, mounts with programs that answer for file systems.
+MORE_PACKAGES: Final = {TRIXIE: ("bindfs", "fuse2fs", "openssh-server", "sshfs", "tzdata")}
 
 # What only costs boot time in a namespace, or reaches out of a test host by itself.
 MASKED_UNITS: Final = (  # noqa: SIM905 - one name a line is hard to read
@@ -48,7 +56,11 @@ TEXTS: Final = {
     "etc/systemd/journald.conf.d/datum-tests.conf": (
         "[Journal]\nStorage=persistent\nSystemMaxUse=64M\nRateLimitIntervalSec=0\n"
     ),
-    "etc/timezone": "Etc/UTC\n",
+}
+MORE_TEXTS: Final = {SUITE: {"etc/timezone": "Etc/UTC\n"}}
+SOURCE_FORMS: Final = {
+    SUITE: "deb {} {} {}\n",
+    TRIXIE: "Types: deb\nURIs: {}\nSuites: {}\nComponents: {}\n\n",
 }
 COMPLETE: Final = ".datum-tests-complete"
 # dpkg's many small writes go to a tmpfs that ends with its mount namespace.
@@ -73,7 +85,7 @@ def cache() -> Path:
 
 def folder(suite: str = SUITE) -> Path:
     """Return where the image of this recipe lies, or would lie."""
-    recipe = [str(RECIPE), suite, _architecture(), *PACKAGES]
+    recipe = [str(RECIPE), suite, _architecture(), *_packages(suite)]
     key = hashlib.sha256(" ".join(recipe).encode()).hexdigest()[:12]
     return cache() / f"rootfs-{suite}-{key}"
 
@@ -101,6 +113,10 @@ def find_or_build(suite: str = SUITE) -> Path:
     return target
 
 
+def _packages(suite: str) -> tuple[str, ...]:
+    return (*PACKAGES, *MORE_PACKAGES.get(suite, ()))
+
+
 @functools.cache
 def _architecture() -> str:
     return _output("dpkg", "--print-architecture").strip()
@@ -116,7 +132,7 @@ def _build(target: Path, suite: str) -> None:
         (work / "rootfs").mkdir()
         (work / "sources.list").write_text(_sources(suite))
         (work / "apt.conf").write_text(_fetching())
-        settings = {"WORK": name, "SUITE": suite, "PACKAGES": ",".join(PACKAGES)}
+        settings = {"WORK": name, "SUITE": suite, "PACKAGES": ",".join(_packages(suite))}
         script = ["bash", "-euo", "pipefail", "-c", BUILD]
         built = subprocess.run(
             ["unshare", "--mount", "--propagation", "private", *script],
@@ -127,14 +143,14 @@ def _build(target: Path, suite: str) -> None:
         )
         if built.returncode:
             raise ImageError(f"building the {suite} image failed; mmdebstrap's words are above")
-        _customise(work / "rootfs")
+        _customise(work / "rootfs", MORE_TEXTS.get(suite, {}))
         shutil.rmtree(target, ignore_errors=True)
         (work / "rootfs").rename(target)
 
 
-def _customise(root: Path) -> None:
+def _customise(root: Path, more: Mapping[str, str]) -> None:
     """Make a fresh Debian boot fast and quietly as a test host."""
-    for name, text in TEXTS.items():
+    for name, text in {**TEXTS, **more}.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
@@ -156,18 +172,19 @@ def _customise(root: Path) -> None:
 
 
 def _sources(suite: str) -> str:
-    """Return this machine's own Debian sources, for the wanted suite, as one-line entries."""
+    """Return this machine's own Debian sources, for the wanted suite, in the format in which its installer has them."""
     if not _indexes():
         _apt_get("update", "-qq")
     own = _output("sh", "-c", '. /etc/os-release && echo "$VERSION_CODENAME"').strip()
-    lines = set()
+    sources = set()
     for index in _indexes():
         uri, release, component = index.split()
         if release == own or release.startswith(f"{own}-"):
-            lines.add(f"deb {uri} {suite}{release.removeprefix(own)} {component}\n")
-    if not lines:
+            sources.add((uri, f"{suite}{release.removeprefix(own)}", component))
+    if not sources:
         raise ImageError("apt has no index of this machine's own Debian release: apt-get update")
-    return "".join(sorted(lines))
+    form = SOURCE_FORMS[suite]
+    return "".join(form.format(*source) for source in sorted(sources))
 
 
 def _indexes() -> list[str]:
@@ -214,13 +231,14 @@ def _output(*argv: str) -> str:
 
 
 def main() -> int:
-    """Print the image's folder; build it first where it is missing."""
-    try:
-        path = find_or_build()
-    except ImageError as error:
-        sys.stderr.write(f"tests.harness.image: {error}\n")
-        return 1
-    sys.stdout.write(f"{path}\n")
+    """Print the folders of the images; build first what is missing."""
+    for suite in sys.argv[1:] or SUITES:
+        try:
+            path = find_or_build(suite)
+        except ImageError as error:
+            sys.stderr.write(f"tests.harness.image: {error}\n")
+            return 1
+        sys.stdout.write(f"{path}\n")
     return 0
 
 

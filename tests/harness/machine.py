@@ -40,6 +40,7 @@ class Machine:
         name: str,
         lossy: bool,
         with_systemd: bool,
+        suite: str = image.SUITE,
     ) -> None:
         """Start a host on a clean disk.
 
@@ -48,7 +49,7 @@ class Machine:
             HostError: the host does not start.
             OSError: namespaces or cgroups cannot be had.
         """
-        base = image.find_or_build()
+        base = image.find_or_build(suite)
         mount_point = base.parent / "mnt"
         mount_point.mkdir(exist_ok=True)
         spec = Spec(base, mount_point, name, size, tuple(binds), lossy, cgroup="")

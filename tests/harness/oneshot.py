@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from tests.harness import image
 from tests.harness.machine import Machine
 from tests.harness.spec import Bind
 
@@ -16,6 +17,17 @@ class Oneshot(Machine):
     lie on its disk, so ``changes()`` shows what is left there too.
     """
 
-    def __init__(self, *, binds: Sequence[Bind] = (), size: str = "2g", name: str = NAME, lossy: bool = False) -> None:
-        """Make one; ``size`` limits its disk, and ``lossy`` lets ``cut`` lose what is not synced."""
-        super().__init__(binds=binds, size=size, name=name, lossy=lossy, with_systemd=False)
+    def __init__(
+        self,
+        *,
+        binds: Sequence[Bind] = (),
+        size: str = "2g",
+        name: str = NAME,
+        lossy: bool = False,
+        suite: str = image.SUITE,
+    ) -> None:
+        """Make one.
+
+        ``size`` limits its disk, and ``lossy`` lets ``cut`` lose what is not synced; ``suite`` says which Debian.
+        """
+        super().__init__(binds=binds, size=size, name=name, lossy=lossy, with_systemd=False, suite=suite)

@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -26,6 +26,7 @@ from tests.harness.spec import Bind
 LIBRARIES: Final = "/opt/agent/lib"
 SOURCES: Final = "/opt/agent/src"
 ABOUT: Final = "/opt/agent/about"
+COMPILED: Final = "/opt/agent/compiled"
 IMAGE_PYTHON: Final = (3, 11)
 FIXTURES: Final = frozenset(
     {"agent_bind", "booted", "make_booted", "make_oneshot", "make_trixie_booted", "make_trixie_oneshot", "oneshot"}
@@ -90,11 +91,8 @@ def bind_agent() -> AgentBind:
         if folders and not Path(folders[0]).is_relative_to(installed):
             binds.append(Bind(folders[0], f"{SOURCES}/{package}"))
             places = [SOURCES]
-    return _agent(binds, [*places, LIBRARIES])
-
-
-def _agent(binds: Sequence[Bind], path: Sequence[str]) -> AgentBind:
-    return AgentBind(tuple(binds), {"PYTHONPATH": ":".join(path), "PYTHONDONTWRITEBYTECODE": "1"})
+    path = ":".join([*places, LIBRARIES])
+    return AgentBind(tuple(binds), {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"})
 
 
 @pytest.fixture(scope="session")
@@ -118,7 +116,9 @@ def bind_trixie_agent(fetched: Path) -> AgentBind:
         binds.append(Bind(str(*found.submodule_search_locations or ()), f"{SOURCES}/{package}"))
     (about,) = Path(sysconfig.get_path("purelib")).glob("datum_agent-*.dist-info")
     binds.append(Bind(str(about), f"{ABOUT}/{about.name}"))
-    return _agent(binds, [SOURCES, ABOUT, LIBRARIES])
+    binds.append(Bind(str(libraries.compiled(binds[1].source)), COMPILED, read_only=False))
+    path = f"{SOURCES}:{ABOUT}:{LIBRARIES}"
+    return AgentBind(tuple(binds), {"PYTHONPATH": path, "PYTHONPYCACHEPREFIX": COMPILED})
 
 
 @pytest.fixture

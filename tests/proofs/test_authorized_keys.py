@@ -103,9 +103,11 @@ def test_the_last_key_goes_only_where_that_is_allowed(machine: Oneshot, fleet: F
     fleet.enrol(machine)
     fleet.datum(machine, "apply")
     fleet.commit({"user:deploy": {}})
-    assert "access_loss" in fleet.datum(machine, "apply", code=1)
+    said = fleet.datum(machine, "apply", code=1)
     assert KEY.encode() in machine.read(FILE)
+    # The label says nothing of the key any more; what is told is what allows its removal.
     name = f"authorized_key:deploy/{fingerprint(machine, KEY)}"
+    assert f"declare {name} with 'absent: true' and 'allow: [access_loss]'" in " ".join(said.split())
     fleet.commit({"user:deploy": {}, name: {"absent": True, "allow": ["access_loss"]}})
     fleet.datum(machine, "apply", code={0, 1})
     assert machine.read(FILE) == b"# mine\n"

@@ -40,6 +40,8 @@ class DesiredKey:
     home: str | None = field(default=None, eq=False)
     # The target declares the user. Likewise.
     has_user: bool = field(default=False, eq=False)
+    # What declares the directory in which the file lies. Likewise.
+    folder: ResourceId | None = field(default=None, eq=False)
     # What declares the file as a whole. Likewise.
     rival: ResourceId | None = field(default=None, eq=False)
 

@@ -11,6 +11,7 @@ from datum_providers.authorized_key.desired import DesiredKey, wanted_line
 from datum_providers.authorized_key.lines import first_of, with_line, without_key
 from datum_providers.authorized_key.look import Place, place_of, read_keys
 from datum_providers.authorized_key.sshd import Sshd, is_below_home
+from datum_providers.authorized_key.strict import OPEN_FOLDER, OTHERS_WRITE, is_made_along
 from datum_providers.shared.account_files import AccountFiles
 
 # What StrictModes of sshd_config(5) asks for: nobody else writes there.
@@ -18,7 +19,6 @@ _FILE_MODE: Final = "0600"
 _FOLDER_MODE: Final = "0700"
 # Elsewhere root owns the file, and sshd reads it as the user.
 _SHARED_MODE: Final = "0644"
-_OTHERS_WRITE: Final = 0o022
 
 
 def apply_key(writer: HostWriter, desired: DesiredKey, step: Step) -> None:
@@ -30,6 +30,8 @@ def apply_key(writer: HostWriter, desired: DesiredKey, step: Step) -> None:
     place = place_of(Sshd(writer), AccountFiles.read(writer), desired)
     found = read_keys(writer, place.path)
     facts, before = (None, b"") if isinstance(found, Missing) else found
+    if any(change.name == OPEN_FOLDER for change in step.changes):
+        _close_folder(writer, place)
     if step.operation is Operation.DELETE:
         if facts is not None:
             _write(writer, place, facts, without_key(before, desired.fingerprint))
@@ -62,11 +64,19 @@ def _write(writer: HostWriter, place: Place, facts: FileFacts | None, data: byte
 
 
 def _strict(facts: FileFacts) -> str:
-    return f"{int(facts.mode, 8) & ~_OTHERS_WRITE:04o}"
+    return f"{int(facts.mode, 8) & ~OTHERS_WRITE:04o}"
 
 
 def _make_folder(writer: HostWriter, place: Place) -> None:
     """Make the directory of the file where it lies right in the home, as `.ssh` does."""
     folder = parents(place.path)[0]
-    if parents(folder)[:1] == (place.home,) and isinstance(writer.examine(folder), Missing):
+    if is_made_along(folder, place.home) and isinstance(writer.examine(folder), Missing):
         writer.make_directory(folder, DirectoryWrite(_FOLDER_MODE, place.uid, place.gid))
+
+
+def _close_folder(writer: HostWriter, place: Place) -> None:
+    """Take from others the right to write to that directory: a file could be exchanged in it."""
+    folder = parents(place.path)[0]
+    facts = writer.examine(folder)
+    if is_made_along(folder, place.home) and isinstance(facts, FileFacts):
+        writer.set_attributes(folder, mode=_strict(facts))

@@ -10,13 +10,12 @@ from datum.provider.host import FileFacts, FileKind, HostError, HostReader, Miss
 from datum_providers.authorized_key.desired import DesiredKey
 from datum_providers.authorized_key.lines import KeyLine, first_of
 from datum_providers.authorized_key.sshd import Sshd
+from datum_providers.authorized_key.strict import OTHERS_WRITE, Strict
 from datum_providers.shared.account_files import AccountFiles, as_json
 from datum_providers.shared.other_kinds import in_place_of_file
 
 LIMIT: Final = 4 << 20
 """Bytes of one file of keys."""
-
-_OTHERS_WRITE: Final = 0o022
 
 
 @frozen
@@ -87,17 +86,20 @@ class Look:
         try:
             place = place_of(self.sshd, self.accounts, wanted)
             found = self._file(place.path)
+            if isinstance(found, Closed):
+                return self._closed(wanted, place, found)
+            if isinstance(found, Missing):
+                return Absent({**self._around(wanted, place, found), **self._refused(wanted.user, place, None)})
+            return self._line(wanted, place, *found)
         except HostError as error:
             return error.unobservable()
-        if isinstance(found, Closed):
-            return self._closed(wanted, place, found)
-        if isinstance(found, Missing):
-            return Absent(self._around(wanted, place, found))
-        facts, data = found
+
+    def _line(self, wanted: DesiredKey, place: Place, facts: FileFacts, data: bytes) -> Observation:
         line, count, is_last = first_of(data, wanted.fingerprint)
         if line is None:
-            return Absent(self._around(wanted, place, None))
-        return Present(_fields(wanted, line, count, facts, is_last=is_last), detail=_detail(place, line))
+            return Absent({**self._around(wanted, place, None), **self._refused(wanted.user, place, facts)})
+        fields = _fields(wanted, line, count, facts, is_last=is_last)
+        return Present({**fields, **self._refused(wanted.user, place, facts)}, detail=_detail(place, line))
 
     def _file(self, path: str) -> tuple[FileFacts, bytes] | Missing | Closed:
         if path not in self._read:
@@ -109,6 +111,13 @@ class Look:
         if found.may_grant:
             return Present(fields, obstacles=(found.detail,))
         return Absent({**self._around(wanted, place, None), **fields})
+
+    def _refused(self, user: str, place: Place, facts: FileFacts | None) -> dict[str, FieldValue]:
+        """Return because of what sshd would take no key from the file, besides the rights of others to write to it."""
+        line = self.accounts.users.get(user)
+        if line is None or not self.sshd.is_strict():
+            return {}
+        return Strict(self.accounts, line, place.home).refused(self.reader, place.path, facts)
 
     def _around(self, wanted: DesiredKey, place: Place, missing: Missing | None) -> dict[str, FieldValue]:
         """Return what stands in the way of making it: the user, the home, the directory of the file."""
@@ -160,7 +169,7 @@ def _fields(wanted: DesiredKey, line: KeyLine, count: int, facts: FileFacts, *, 
         fields["lines"] = count
     if is_last:
         fields["last"] = True
-    if int(facts.mode, 8) & _OTHERS_WRITE:
+    if int(facts.mode, 8) & OTHERS_WRITE:
         fields["writable_by_others"] = True
     return fields
 

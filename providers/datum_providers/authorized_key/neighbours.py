@@ -6,6 +6,7 @@ from attrs import evolve
 
 from datum.model.graph import MADE_PATH, Target
 from datum.provider.contract import ImplicitEdge, TargetIndex
+from datum.provider.paths import parents
 from datum_providers.authorized_key.desired import DesiredKey
 from datum_providers.shared.above import edges_above
 
@@ -26,11 +27,12 @@ def targets_of_key(desired: DesiredKey) -> tuple[Target, ...]:
 
 
 def related_key(desired: DesiredKey, index: TargetIndex) -> DesiredKey:
-    """Return it with the home that is declared for its user, and who declares the file as a whole."""
+    """Return it with the home that is declared for its user, and who declares the directory and the whole file."""
     homes = (key.partition(" ") for key in index.keys("home"))
     home = next((path for user, _, path in homes if user == desired.user), None)
     known = evolve(desired, home=home, has_user=index.holder(Target("user", desired.user)) is not None)
     path = likely_path(known)
+    known = evolve(known, folder=index.holder(Target("path", parents(path)[0])))
     rival = index.holder(Target("path", path))
     is_shared = rival is None or rival.type == _TYPE or index.is_absent(path)
     return evolve(known, rival=None if is_shared else rival)

@@ -82,6 +82,10 @@ class AuthorizedKeyProvider:
         """Return that a key that is dropped is removed: who shall not come in any more must not (ADR 0041)."""
         return Removal.DELETE
 
+    def absent_name(self, name: str, desired: DesiredKey) -> str | None:  # noqa: ARG002 - whatever it is called
+        """Return the name by its fingerprint: none for a key of another file than the usual one."""
+        return f"{desired.user}/{desired.fingerprint}" if desired.path is None else None
+
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:  # noqa: ARG002 - what is seen says it
         """Return attributes that declare what was observed."""
         if "closed" in observed.fields:

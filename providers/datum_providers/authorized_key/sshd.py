@@ -35,14 +35,25 @@ class Sshd:
         Raises:
             HostError: the configuration cannot be read, sshd cannot be asked, or no file is named for this user.
         """
-        if not self._read:
-            self._read.append(read_config(self.reader))
-        found = self._read[0]
+        found = self._config()
         pattern = found.pattern_for(user)
         if pattern is None:
             # Of a user who is not there sshd says nothing.
             pattern = (self._asked(user) if uid is not None else None) or found.pattern
         return expand(pattern, user, uid, home)
+
+    def is_strict(self) -> bool:
+        """Whether sshd refuses files of keys that somebody else could exchange (`StrictModes`).
+
+        Raises:
+            HostError: the configuration cannot be read.
+        """
+        return self._config().is_strict
+
+    def _config(self) -> KeysFile:
+        if not self._read:
+            self._read.append(read_config(self.reader))
+        return self._read[0]
 
     def _asked(self, user: str) -> str | None:
         """Return what sshd says; None where there is none, or its configuration is one that it refuses."""

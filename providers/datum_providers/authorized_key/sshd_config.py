@@ -1,4 +1,4 @@
-"""What sshd_config(5) says of `AuthorizedKeysFile`. Reads the host."""
+"""What sshd_config(5) says of `AuthorizedKeysFile` and `StrictModes`. Reads the host."""
 
 import posixpath
 import re
@@ -19,6 +19,9 @@ DEFAULT: Final = ".ssh/authorized_keys"
 KEYWORD: Final = "authorizedkeysfile"
 """In the small letters in which `sshd -T` writes it."""
 
+_STRICT: Final = "strictmodes"
+_KEYWORDS: Final = frozenset({KEYWORD, _STRICT})
+_OFF: Final = frozenset({"no", "false"})
 _FOLDER: Final = "/etc/ssh"
 _LIMIT: Final = 1 << 20
 _DEPTH: Final = 16
@@ -51,6 +54,8 @@ class KeysFile:
     pattern: str = DEFAULT
     # In their order; the first that fits counts.
     matches: tuple[tuple[Match, str], ...] = ()
+    # Files that somebody else could exchange are refused.
+    is_strict: bool = True
 
     def pattern_for(self, user: str) -> str | None:
         """Return the pattern of a user; None where it cannot be told from the name."""
@@ -67,12 +72,16 @@ def read_config(reader: HostReader) -> KeysFile:
     Raises:
         HostError: it cannot be read.
     """
-    values = list(_values(reader, CONFIG, None, 0))
+    found = list(_values(reader, CONFIG, None, 0))
+    values = [(match, value) for match, keyword, value in found if keyword == KEYWORD]
     pattern = next((value for match, value in values if match is None), DEFAULT)
-    return KeysFile(pattern, tuple((match, value) for match, value in values if match is not None))
+    # No Match may speak of it.
+    strict = next((value for _, keyword, value in found if keyword == _STRICT), "yes")
+    matches = tuple((match, value) for match, value in values if match is not None)
+    return KeysFile(pattern, matches, strict.lower() not in _OFF)
 
 
-def _values(reader: HostReader, path: str, outer: Match | None, depth: int) -> Iterator[tuple[Match | None, str]]:
+def _values(reader: HostReader, path: str, outer: Match | None, depth: int) -> Iterator[tuple[Match | None, str, str]]:
     """Yield what stands in a file and those it includes; a `Match` ends with the file in which it stands."""
     path = _end_of_links(reader, path)
     facts = reader.examine(path)
@@ -84,8 +93,8 @@ def _values(reader: HostReader, path: str, outer: Match | None, depth: int) -> I
         match keyword.lower():
             case "match":
                 inner = _match(outer, arguments)
-            case "authorizedkeysfile" if arguments:
-                yield inner, arguments[0]
+            case known if known in _KEYWORDS and arguments:
+                yield inner, known, arguments[0]
             case "include" if depth < _DEPTH:
                 for included in (name for pattern in arguments for name in _named(reader, pattern)):
                     yield from _values(reader, included, inner, depth + 1)

@@ -1,8 +1,8 @@
 """From what is observed of a key to what is wanted: the step, what it needs and what it may cost. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from datum.model.graph import NOTHING, Target
+from datum.model.graph import NOTHING, SAFE_FOLDER, Target
 from datum.model.json import JsonValue
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, Present
@@ -10,20 +10,22 @@ from datum.model.plan import Change, Need, Operation, Step
 from datum.provider.host import FileKind
 from datum.provider.paths import parents
 from datum_providers.authorized_key.desired import DesiredKey
+from datum_providers.authorized_key.strict import OPEN_FOLDER, REFUSED
 from datum_providers.shared.kinds import comparable, kind_of
 
 
 def plan_key(desired: DesiredKey, observed: Present | Absent) -> Step | None:
-    """Return the step; changes stand in the order key, options, comment, writable_by_others."""
+    """Return the step; changes stand in the order key, options, comment, and then what sshd refuses."""
+    refusals = _refusals(desired, observed)
     if isinstance(observed, Absent):
         wanted = (("key", f"{desired.kind or 'key'} {desired.fingerprint}"), *_plain(desired))
-        changes = tuple(Change(name, None, value) for name, value in wanted if value not in {None, ()})
+        made = (Change(name, None, value) for name, value in wanted if value not in {None, ()})
         needs = (*_known(desired), *_rival(desired), *_place_needs(desired, observed), *_closed(desired, observed))
-        return Step(Operation.CREATE, changes, needs)
+        return Step(Operation.CREATE, (*made, *_openings(observed)), (*needs, *refusals))
     if "closed" in observed.fields:
         return Step(Operation.UPDATE, (_opening(observed),), (*_rival(desired), *_closed(desired, observed)))
     changes = tuple(_differences(desired, observed))
-    return Step(Operation.UPDATE, changes, _rival(desired)) if changes else None
+    return Step(Operation.UPDATE, changes, (*_rival(desired), *refusals)) if changes else None
 
 
 def _plain(desired: DesiredKey) -> tuple[tuple[str, JsonValue], ...]:
@@ -37,6 +39,27 @@ def _differences(desired: DesiredKey, observed: Present) -> Iterable[Change]:
             yield Change(name, before, value)
     if observed.fields.get("writable_by_others") is True:
         yield Change("writable_by_others", before=True, after=False)
+    yield from _openings(observed)
+
+
+def _openings(observed: Present | Absent) -> Iterable[Change]:
+    for name in (OPEN_FOLDER, REFUSED):
+        before = comparable(observed, name)
+        if before is not None:
+            yield Change(name, before, None)
+
+
+def _refusals(desired: DesiredKey, observed: Present | Absent) -> tuple[Need, ...]:
+    """Return what sshd refuses and this type does not change: each by its path, which a step on it may correct."""
+    refused = observed.fields.get(REFUSED)
+    found = dict(refused) if isinstance(refused, Mapping) else {}
+    folder = observed.fields.get(OPEN_FOLDER)
+    if desired.folder is not None and isinstance(folder, str):
+        found[folder] = f"can be written by others than its owner, and {desired.folder} declares it"
+    return tuple(
+        Need(Target(SAFE_FOLDER, path), f"sshd takes no key of {desired.user}: '{path}' {why}.")
+        for path, why in sorted(found.items())
+    )
 
 
 def _known(desired: DesiredKey) -> tuple[Need, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from attrs import frozen
+from attrs import evolve, frozen
 
 from datum.model.plan import Operation
 from datum.provider.host import FileKind
@@ -68,6 +68,8 @@ class KeyCase:
         if "file" in about:
             own = FakeFile(mode=about.get("mode", "0600"), uid=1000, gid=1001, data=about["file"].encode())
             host.add(about.get("path", PATH), own)
+        for path, (mode, uid) in about.get("rights", {}).items():
+            host.add(path, evolve(host.files[path], mode=mode, uid=uid))
         for path, target in about.get("links", {}).items():
             host.add(path, FakeFile(FileKind.SYMLINK, "0777", link=target))
         for program, said in about.get("queries", {}).items():

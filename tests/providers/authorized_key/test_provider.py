@@ -338,3 +338,29 @@ def test_a_configuration_that_sshd_refuses_keeps_no_key_from_being_seen() -> Non
     assert isinstance(seen, Absent)
     assert seen.fields["path"] == "/m"
     assert isinstance(asked(HostError("It hangs.", code="program-deadline")), Unobservable)
+
+
+def test_a_directory_that_is_declared_is_not_changed_because_of_a_key() -> None:
+    """Else the two would change it in turn, for ever."""
+    folder = "/home/deploy/.ssh"
+    seen = Present({"key": f"ssh-ed25519 {FINGERPRINT}", "folder_writable_by_others": folder})
+    alone = PROVIDER.plan(PROVIDER.relate(wanted(), index("user:deploy")), seen)
+    assert alone is not None
+    assert alone.needs == ()
+    declared = PROVIDER.plan(PROVIDER.relate(wanted(), index("user:deploy", f"directory:{folder}")), seen)
+    assert declared is not None
+    assert [need.target for need in declared.needs] == [Target("safe_folder", folder)]
+    assert f"directory:{folder} declares it" in declared.needs[0].detail
+
+
+def test_what_anybody_may_write_is_told_whoever_owns_it() -> None:
+    """Only what lies right in the home is changed: sshd looks at the home itself, and this type does not make it."""
+    host = FakeHost()
+    add_shadow_tools(host, passwd=USER)
+    host.add_directory("/home/deploy", uid=1000, mode="0720")
+    host.add_directory("/home/deploy/.ssh", uid=0, mode="0702")
+    host.add(PATH, FakeFile(mode="0600", uid=0, data=f"{KEY}\n".encode()))
+    seen = PROVIDER.observe(host.reader(), {NAME: wanted()})[NAME]
+    assert isinstance(seen, Present)
+    assert seen.fields["folder_writable_by_others"] == "/home/deploy/.ssh"
+    assert seen.fields["sshd_refuses"] == {"/home/deploy": "can be written by others than its owner"}
