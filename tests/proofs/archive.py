@@ -2,16 +2,31 @@
 
 import hashlib
 import shlex
-from collections.abc import Mapping
-from typing import Final
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
 from attrs import field, frozen
-
-from tests.harness.machine import Machine
 
 PLACE: Final = "/srv/archive"
 # `copy:` and not `file:`, whose lists are links to the archive: they would never be out of date.
 SOURCE: Final = f"deb [trusted=yes] copy:{PLACE} ./\n"
+
+
+class Place(Protocol):
+    """Where packages are built and offered: a test host, or a root."""
+
+    def run(self, argv: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+        """Run a command there, and expect that it succeeds."""
+        ...
+
+    def read(self, path: str) -> bytes:
+        """Return the content of a file."""
+        ...
+
+    def write(self, path: str, content: str | bytes) -> None:
+        """Write a file."""
+        ...
 
 
 @frozen
@@ -35,7 +50,7 @@ class Deb:
 class Archive:
     """What a host can install; every change of it is seen after the next `apt-get update`."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Place) -> None:
         self._machine = machine
         self._entries: dict[str, str] = {}
         machine.run(["mkdir", "-p", PLACE])

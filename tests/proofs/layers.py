@@ -18,12 +18,19 @@ from tests.harness.linux import CLONE_NEWNS, MS_PRIVATE, MS_REC, mount, unshare
 
 # What is struck is said here, and traces lie here, while a pass runs; below a root.
 STRIKES: Final = "usr/local/strikes"
-_TOOLS: Final = "useradd usermod userdel groupadd groupmod groupdel gpasswd chage chpasswd systemctl".split()  # noqa: SIM905
-# Stands before the program on the way that datum looks for programs. Counts the programs of the pass.
+_TOOLS: Final = (
+    *("useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel", "gpasswd", "chage", "chpasswd"),
+    *("systemctl", "dpkg-deb"),
+)
+# They are run by their paths: the wrapper takes their place.
+_NAMED: Final = ("usr/bin/apt-get", "usr/bin/apt-mark", "usr/bin/dpkg")
+_REAL: Final = "usr/local/real"
+# Stands before the program on the way that datum looks for programs, or in its place. Counts the programs of the pass.
 _WRAPPER: Final = f"""#!/bin/sh
-real=/usr/sbin/${{0##*/}}
+real=/{_REAL}/${{0##*/}}
+[ -x "$real" ] || real=/usr/sbin/${{0##*/}}
 [ -x "$real" ] || real=/usr/bin/${{0##*/}}
-[ -d /{STRIKES} ] || exec "$real" "$@"
+[ -w /{STRIKES}/count ] || exec "$real" "$@"  # or it only asks, and sees everything read-only
 read -r number < /{STRIKES}/count
 number=$((number + 1))
 echo $number > /{STRIKES}/count
@@ -57,7 +64,8 @@ def lay(place: Path, below: Path | None = None) -> Path:
         below: the root that it is a copy of, which must not be written any more; None: the image.
     """
     if below is None:
-        lowers = [_make_tools(place / "tools"), str(image.find_or_build())]
+        base = image.find_or_build()
+        lowers = [_make_tools(place / "tools", base), str(base)]
     else:
         lowers = [str(below.parent / "upper"), *_lowers(below)]
     for name in ("root", "upper", "work"):
@@ -81,6 +89,12 @@ def is_layered(root: Path) -> bool:
     return (root.parent / _LOWERS).exists()
 
 
+def is_written(root: Path, path: str) -> bool:
+    """Whether a pass, or what came before it, has written a file of the image, by its path relative to the root."""
+    *uppers, _, _ = (root.parent / "upper", *map(Path, _lowers(root)))
+    return any((upper / path).exists() for upper in uppers)
+
+
 def differing(root: Path) -> Iterator[tuple[str, Path]]:
     """Yield every path at which a root may differ from the image, relative to it, with the same path in the image."""
     *uppers, _, base = (root.parent / "upper", *map(Path, _lowers(root)))
@@ -92,13 +106,16 @@ def _lowers(root: Path) -> list[str]:
     return (root.parent / _LOWERS).read_text().splitlines()
 
 
-def _make_tools(folder: Path) -> str:
+def _make_tools(folder: Path, base: Path) -> str:
     shutil.rmtree(folder, ignore_errors=True)
-    (folder / "usr/local/sbin").mkdir(parents=True)
-    for path in (folder, folder / "usr", folder / "usr/local", folder / "usr/local/sbin"):
-        path.chmod(0o755)
-    for name in _TOOLS:
-        tool = folder / "usr/local/sbin" / name
-        tool.write_text(_WRAPPER)
-        tool.chmod(0o755)
+    wrappers = [*(f"usr/local/sbin/{name}" for name in _TOOLS), *_NAMED]
+    for path in (_REAL, *(str(Path(wrapper).parent) for wrapper in wrappers)):
+        (folder / path).mkdir(parents=True, exist_ok=True)
+    for above, _, _ in os.walk(folder):
+        Path(above).chmod(0o755)
+    for path in wrappers:
+        (folder / path).write_text(_WRAPPER)
+        (folder / path).chmod(0o755)
+    for path in _NAMED:
+        shutil.copy(base / path, folder / _REAL)
     return str(folder)

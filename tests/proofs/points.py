@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -50,8 +51,10 @@ _POINTER_WRITE: Final = re.compile(r"\d+<[^>]*/\.pointer\.json\.[0-9a-f]+\.tmp>,
 _STRUCK: Final = re.compile(r"(?:\d+ +)?(\w+)\((.*)\) += (?:\?|-1 \w+ .*\(INJECTED\))$")
 _VARIABLE: Final = re.compile(r"[0-9a-f]{8,}|\d+")
 _SECONDS: Final = 120
+# Children are followed until they are other programs, so that the kernel stops the pass at the traced calls only.
+_ALONE: Final = ("-f", "--seccomp-bpf", "-b", "execve")
 # Arguments of a call that changes nothing on the host: it writes to whoever waits for the program.
-_TELLS: Final = re.compile(r"[\dN]+<(pipe|socket):")
+_TELLS: Final = re.compile(r"[\dN]+<(pipe:|socket:|/memfd:|/dev/)")
 
 
 @frozen
@@ -65,6 +68,9 @@ class Point:
     # Arguments without what differs from run to run.
     likeness: str
     is_child: bool = False
+    # No child makes as many calls of this name before it is another program: children that are followed up to there,
+    # which makes a strike faster, are not struck beside the pass.
+    is_alone: bool = False
     # Of a program that changes accounts or units (`layers`): the how manieth of the pass it is, from 1.
     program: int = 0
 
@@ -135,7 +141,12 @@ def trace_pass(stage: Stage) -> Trace:
     pointers = (before, *(_bytes(match[1]) for call in calls if (match := _POINTER_WRITE.match(call.arguments))))
     assert pointers[-1] == after, "the trace does not hold what the pointer came to"
     numbered = _numbered(calls)
-    points = [point for point, _ in numbered if not point.is_child and point.name != "execve"]
+    most = _most_of_children(calls)
+    points = [
+        evolve(point, is_alone=not stage.prefix and point.nth > most[point.name])
+        for point, _ in numbered
+        if not point.is_child and point.name != "execve"
+    ]
     judges = [(point, pid) for point, pid in numbered if point.name == "execve" and JUDGES in point.likeness]
     pids = {pid for _, pid in judges}
     children = [point for point, pid in numbered if pid in pids and point.name in _SHOWING]
@@ -145,17 +156,30 @@ def trace_pass(stage: Stage) -> Trace:
     return Trace(tuple(points), tuple(children), pointers, judged, max(of_set, default=-1) + 1)
 
 
+def _most_of_children(calls: Sequence[Call]) -> Counter[str]:
+    """Return by name how many calls one child of the pass makes, at most, before it is another program."""
+    programs = {calls[0].pid}
+    most: Counter[str] = Counter()
+    for call in calls:
+        if call.name == "execve":
+            programs.add(call.pid)
+        elif call.pid not in programs:
+            most[call.name] = max(most[call.name], call.nth)
+    return most
+
+
 def _trace_programs(stage: Stage) -> Iterator[Point]:
     """Yield the calls with which the programs of one clean pass change the host, in the order of the programs."""
     names = ",".join(f"?{name}" for name in (*WRITING, *_OPENS))
     with stage.copy() as root:
-        logs = _strike_programs(root, "all", f"-f -y -s 256 -e trace={names}")
+        logs = _strike_programs(root, "all", f"-y -s 256 -e trace={names}")
         done = run_in_session(command(root, "apply"), environment(root.parent), _SECONDS, cwd="/")
-        assert done.returncode == stage.code, done.stderr
+        assert done.returncode == stage.code, done.stdout + done.stderr
         for program in range(1, int((logs / "count").read_text()) + 1):
-            calls = parse((logs / str(program)).read_text(errors="replace"))
-            for point, pid in _numbered(calls):
-                if pid == calls[0].pid and not _TELLS.match(point.likeness):
+            # Children are not followed, since some are such programs themselves; so there are no process ids.
+            lines = (logs / str(program)).read_text(errors="replace").splitlines()
+            for point, _ in _numbered(parse("\n".join(f"1 {line}" for line in lines))):
+                if not _TELLS.match(point.likeness):
                     yield evolve(point, is_child=True, program=program)
 
 
@@ -170,7 +194,8 @@ def _strike_programs(root: Path, program: str, options: str) -> Path:
 
 def _numbered(calls: Sequence[Call]) -> list[tuple[Point, int]]:
     """Return the points of the pass, and those of its children, each with its process."""
-    own, number, found = calls[0].pid, 0, []
+    number, found = 0, []
+    own = calls[0].pid if calls else 0
     for call in calls:
         is_child = call.pid != own
         if call.name in _OPENS and not any(flag in call.arguments for flag in _CREATES):
@@ -201,8 +226,8 @@ def run_struck(stage: Stage, root: Path, strike: Strike) -> Struck:
     inject = f"inject={strike.point.name}:{action}:when={strike.point.nth}"
     if strike.point.program:
         return _strike_program(stage, root, strike, f"-y -s 256 -e trace={strike.point.name} -e {inject}")
-    # Without -f children are not followed: each would be struck at its own n-th call.
-    follow = ["-f"] if strike.point.is_child else []
+    # Children that are followed are struck at their own n-th call.
+    follow = ["-f"] if strike.point.is_child else _ALONE if strike.point.is_alone else []
     done = _strace(stage, root, log, [*follow, "-y", "-s", "256", "-e", f"trace={strike.point.name}", "-e", inject])
     return Struck(done.returncode, done.stdout, done.stderr, _find_struck(log))
 

@@ -19,18 +19,21 @@ from attrs import evolve, field, frozen
 
 from tests.git_repository import GitRepository
 from tests.passes.scene import Ran, argv, run
-from tests.proofs import accounts, layers
+from tests.proofs import accounts, dpkg_files, layers
 
 HOST: Final = "web1"
 STATE: Final = "var/lib/datum"
 REPORTS: Final = "var/log/datum/reports"
 OWN: Final = (STATE, "var/log/datum", "etc/datum")
 FLEET: Final = {"datum": 1, "agent": ">=0.1", "fleet": "0c0f7a52-6c6e-4b0e-9f0e-3b2f6f1d2a11", "layers": []}
+# What a fleet says beside that lets a pass change and remove whatever it takes.
+UNLIMITED: Final = {"limits": dict.fromkeys(("removals", "replaces", "changed"), "none")}
 SHELL: Final = "/bin/sh"
 # Stands in the script of a check that judges the set.
 JUDGES: Final = "judges-the-set"
 # While this file is there, a check that refuses does not.
 ACCEPTS: Final = "etc/accepts"
+_BYTECODE: Final = "PYTHONPYCACHEPREFIX"
 # How a program is kept from namespaces of its own, as in most containers.
 WITHOUT_NAMESPACES: Final = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")
 
@@ -82,11 +85,16 @@ class State:
         states = {}
         for path, twin in layers.differing(root):
             state, before = cls.read(root / path), cls.read(twin)
-            if state != before and not is_own(path) and not accounts.is_of_no_account(root, path):
+            if state != before and not is_own(path) and not _says_nothing(root, path):
                 states[path] = GONE if state is None else state
-        for path in states.keys() & accounts.FILES:
-            states[path] = evolve(states[path], content=accounts.plain(root, path))
+        for reader in (accounts, dpkg_files):
+            for path in states.keys() & reader.FILES:
+                states[path] = evolve(states[path], content=reader.plain(root, path))
         return states
+
+
+def _says_nothing(root: Path, path: str) -> bool:
+    return dpkg_files.is_of_no_package(path) or accounts.is_of_no_account(root, path)
 
 
 # Of what the image has and a root has not.
@@ -123,6 +131,10 @@ class Scenario:
     on_debian: bool = False
     # Matches paths, relative to the root, that programs change in steps: old, then something else, then new.
     stepwise: str = "(?!)"
+    # How many points of its programs `bench/faults` strikes at, where there are too many for all of them; 0: all.
+    sampled: int = 0
+    # Puts things on the host before the first revision is enforced.
+    before: Callable[[Path], None] | None = None
 
 
 @frozen
@@ -188,6 +200,8 @@ class Stage:
 def prepare(folder: Path, scenario: Scenario) -> Stage:
     """Make a prepared host below an empty folder."""
     root = layers.lay(folder) if scenario.on_debian else _make_bare(folder)
+    if scenario.before is not None:
+        scenario.before(root)
     repository = GitRepository(folder / "fleet")
     _commit(repository, scenario.first, scenario.first_files, {})
     expect(run("init", "--repo", str(repository.path), "--host", HOST, "--no-timer", "--root", str(root)))
@@ -230,7 +244,8 @@ def _run_clean(folder: Path, scenario: Scenario) -> tuple[dict[str, State], froz
     place = folder / "clean"
     place.mkdir()
     clean = _copy(folder / "root", place)
-    expect(apply(clean, scenario.prefix), scenario.code)
+    # What it imports is compiled once, and not by each of those that are struck.
+    expect(_spawn(clean, scenario.prefix, {"PYTHONDONTWRITEBYTECODE": ""}), scenario.code)
     new = State.read_all(clean)
     own = frozenset(own_paths(clean))
     _remove(place)
@@ -253,10 +268,12 @@ def _remove(place: Path) -> None:
 
 def apply(root: Path, prefix: tuple[str, ...] = ()) -> Ran:
     """Run one pass to its end; in this process where nothing comes before the command."""
-    if not prefix:
-        return run("apply", "--root", str(root))
-    argv = [*prefix, *command(root, "apply")]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment(root.parent), cwd="/")
+    return _spawn(root, prefix, {}) if prefix else run("apply", "--root", str(root))
+
+
+def _spawn(root: Path, prefix: tuple[str, ...], env: Mapping[str, str]) -> Ran:
+    argv, env = [*prefix, *command(root, "apply")], {**environment(root.parent), **env}
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=env, cwd="/")
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
@@ -294,14 +311,20 @@ def environment(folder: Path) -> dict[str, str]:
 
 @contextmanager
 def fast_folder() -> Iterator[Path]:
-    """Give a folder in memory where there is one: a sync then costs nothing, and every strike makes dozens."""
+    """Give a folder in memory where there is one: a sync then costs nothing, and every strike makes dozens.
+
+    For as long, processes that are started here find compiled modules there (`PYTHONPYCACHEPREFIX`).
+    """
     memory = Path("/dev/shm")
     where = memory if memory.is_dir() and os.access(memory, os.W_OK | os.X_OK) else None
     folder = Path(tempfile.mkdtemp(prefix="datum-proof-", dir=where))
     folder.chmod(0o755)
+    kept = os.environ.get(_BYTECODE)
+    os.environ[_BYTECODE] = f"{folder}/bytecode"
     try:
         yield folder
     finally:
+        os.environ.pop(_BYTECODE) if kept is None else os.environ.update({_BYTECODE: kept})
         shutil.rmtree(folder, ignore_errors=True)
 
 

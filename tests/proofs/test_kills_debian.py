@@ -1,4 +1,5 @@
-"""Passes over accounts and settings on a layer over the Debian image, struck at their own and their programs' calls.
+"""Passes over accounts, settings and packages on a layer over the Debian image, struck at their own and their
+programs' calls.
 
 A seeded sample; `bench/faults/run.py` strikes at all of them. How many points there are is counted from a trace.
 """
@@ -21,9 +22,9 @@ from tests.proofs.sampling import choose, expect_nothing_wrong
 from tests.proofs.stage import Stage, fast_folder, prepare
 
 # Of each scenario: the fewest points of the pass and of its programs, and how many of each are tried.
-FEWEST: Final = {"accounts": (100, 500), "settings": (200, 5)}
-OWN: Final = {"accounts": 4, "settings": 5}
-PROGRAMS: Final = {"accounts": 8, "settings": 1}
+FEWEST: Final = {"accounts": (100, 500), "settings": (200, 5), "packages": (100, 2000)}
+OWN: Final = {"accounts": 4, "settings": 5, "packages": 3}
+PROGRAMS: Final = {"accounts": 8, "settings": 1, "packages": 5}
 
 
 @frozen

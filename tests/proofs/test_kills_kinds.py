@@ -114,3 +114,11 @@ def test_an_orphan_whose_removal_was_killed_half_way_is_removed_by_the_next_pass
         trace = trace_pass(stage)
         points = [point for point in trace.points if "/srv/dropped" in point.likeness and point.name == "unlinkat"]
         strike_all(stage, trace, [Strike(points[-1], KILL)])
+
+
+def test_the_name_of_a_leftover_that_was_swept_is_taken_again_by_the_write_beside_it() -> None:
+    with fast_folder() as folder:
+        stage = prepare(folder, SCENARIOS["kinds"])
+        trace = trace_pass(stage)
+        points = [point for point in trace.points if '".swept.' in point.likeness and point.name == "renameat"]
+        strike_all(stage, trace, [Strike(points[-1], KILL)])

@@ -13,7 +13,9 @@ from tests.harness.plugin import AgentBind
 from tests.proofs.archive import Archive, Deb
 from tests.proofs.on_host import FleetOnHost, Resources, reports
 
-ALIVE = "systemctl is-active --quiet 'datum-apt-*.scope' && echo alive"
+SCOPE = "systemctl list-units --state=running --plain --no-legend 'datum-apt-*.scope' | cut -d ' ' -f 1"
+UNIT_OF_AGENT = "datum.service"
+WAITED = "waited-for-program"
 POLICY = "/usr/sbin/policy-rc.d"
 UNIT = (
     "[Service]\nExecStart=/bin/sh -c 'cat /etc/app.conf; exec sleep infinity'\n[Install]\nWantedBy=multi-user.target\n"
@@ -106,28 +108,51 @@ def test_an_upgrade_leaves_a_running_service_running(host: Host) -> None:
     assert host.sh("systemctl show -p MainPID --value app") != before
 
 
-@pytest.mark.parametrize("is_killed", [True, False], ids=["killed", "stopped"])
-def test_apt_outlives_the_agent_and_the_next_pass_waits_for_it(host: Host, is_killed: bool) -> None:
-    """Whether the agent is killed, or its whole unit is stopped with everything in it."""
+def kill(host: Host) -> None:
+    """End the agent and whatever else is in its unit, and run it again at once."""
+    host.machine.run(["systemctl", "kill", "--kill-whom=all", "--signal=KILL", UNIT_OF_AGENT])
+    host.await_true(f"! systemctl is-active --quiet {UNIT_OF_AGENT}")
+    host.machine.run(["systemctl", "start", UNIT_OF_AGENT])
+
+
+def stop(host: Host) -> None:
+    """Stop the agent, which waits for its action and is killed for that, and run it again at once."""
+    host.machine.run(["systemctl", "stop", UNIT_OF_AGENT])
+    host.machine.run(["systemctl", "start", UNIT_OF_AGENT])
+
+
+def restart(host: Host) -> None:
+    """Restart the agent, as an upgrade of its own package may do."""
+    host.machine.run(["systemctl", "restart", UNIT_OF_AGENT])
+
+
+@pytest.mark.parametrize("end", [kill, stop, restart])
+def test_apt_outlives_the_agent_and_the_next_pass_says_that_it_waits_for_it(
+    host: Host, end: Callable[[Host], None]
+) -> None:
+    """Whether the agent is killed, or its unit is stopped with everything in it: apt is in a scope of its own."""
     host.archive.publish(Deb("slow", control={"postinst": SLOW}), Deb("next"))
     host.fleet.commit({"package:slow": {}, "package:next": {}})
-    env = [f"--setenv={name}={value}" for name, value in host.fleet.env.items()]
-    host.machine.run(["systemd-run", "--quiet", "--unit=pass", *env, "--", *host.fleet.argv, "apply"])
+    env = "".join(f"Environment={name}={value}\n" for name, value in host.fleet.env.items())
+    command = f"ExecStart={' '.join(host.fleet.argv)} apply\n"
+    # Else the stop would wait for as long as the agent does.
+    host.machine.write(f"/etc/systemd/system/{UNIT_OF_AGENT}", f"[Service]\n{env}{command}TimeoutStopSec=1\n")
+    host.machine.run(["systemctl", "daemon-reload"])
+    host.machine.run(["systemctl", "start", UNIT_OF_AGENT])
     host.await_true("[ -e /srv/begun ]")
-    assert host.sh(ALIVE) == "alive"
-    if is_killed:
-        host.machine.run(["systemctl", "kill", "--kill-whom=all", "--signal=KILL", "pass.service"])
-    else:
-        host.machine.run(["systemctl", "kill", "--kill-whom=main", "--signal=KILL", "pass.service"])
-        host.machine.run(["systemctl", "stop", "pass.service"])
-    host.await_true("! systemctl is-active --quiet pass.service")
-    assert host.sh(ALIVE) == "alive", "apt goes on"
-    with host.machine.popen([*host.fleet.argv, "apply"], env=host.fleet.env) as waiting:
-        time.sleep(3)
-        assert waiting.poll() is None, "it waits for what was begun"
-        host.machine.write("/srv/go", "")
-        out, err = waiting.communicate(timeout=120)
-        assert waiting.returncode == 0, out + err
+    scope = host.sh(SCOPE)
+    assert scope.startswith("datum-apt-")
+    end(host)
+    assert host.sh(SCOPE) == scope, "apt goes on"
+    env = " ".join(f"{name}={value}" for name, value in host.fleet.env.items())
+    host.await_true(f"{env} {' '.join(host.fleet.argv)} status | grep -q 'waiting for {scope}'")
+    assert host.sh(f"systemctl is-active {UNIT_OF_AGENT}; ls /srv/done") == "active"
+    host.machine.write("/srv/go", "")
+    host.await_true(f"! systemctl is-active --quiet {UNIT_OF_AGENT}")
+    assert host.sh(f"systemctl show -p Result --value {UNIT_OF_AGENT}; ls /srv/done") == "success\n/srv/done"
+    newest = reports(host.machine)[-1]
+    assert newest["outcome"] == "converged"
+    assert [note["detail"].split()[0] for note in newest["diagnostics"] if note["code"] == WAITED] == [scope]
     assert host.sh("dpkg-query -W -f '${db:Status-Abbrev}' slow next") == "ii ii"
     assert host.sh("dpkg --audit; ls /var/lib/dpkg/updates") == ""
     assert host.sh(f"ls {POLICY}") == ""

@@ -11,7 +11,7 @@ from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
 from tests.harness.strace import Strace
 from tests.proofs.archive import PLACE, Deb
-from tests.proofs.on_host import FleetOnHost
+from tests.proofs.on_host import FleetOnHost, Resources
 from tests.proofs.package_host import Host, enrolled
 
 POLICY = "/usr/sbin/policy-rc.d"
@@ -66,6 +66,69 @@ def test_a_dpkg_that_was_killed_is_repaired(host: Host, when: int) -> None:
     assert (host.state("app"), host.state("other")) == ("ii 1.0-1", "ii 1.0-1")
     assert host.sh("ls /var/lib/dpkg/updates") == ""
     assert host.sh("dpkg --audit") == ""
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["installed", "removed"])
+def test_a_dpkg_that_was_killed_with_nothing_left_but_its_journal_is_repaired(host: Host, *, gone: bool) -> None:
+    """The package is as it is declared, but nobody else could use apt."""
+    host.archive.publish(Deb("app", files={"/usr/share/app/file": "text\n"}))
+    install, remove = ["dpkg", "-i", f"{PLACE}/app_1.0-1_all.deb"], ["dpkg", "-r", "app"]
+    strace = Strace(host.machine)
+    counts = [len(strace.trace(argv, ["rename"])) for argv in (install, remove)]
+    if gone:
+        host.machine.run(install)
+    killed = strace.inject(remove if gone else install, "rename", when=counts[gone], signal="KILL")
+    assert killed.returncode == -signal.SIGKILL
+    assert host.state("app") == ("" if gone else "ii 1.0-1")
+    assert "dpkg was interrupted" in host.sh("apt-get -y install app 2>&1")
+    assert "dpkg --configure -a" in host.settles({"package:app": {"absent": True} if gone else {}})
+    assert host.sh("ls /var/lib/dpkg/updates") == ""
+    assert host.state("app") == ("" if gone else "ii 1.0-1")
+
+
+HOLD = (
+    "import fcntl,time; f=open('/var/lib/dpkg/lock','w'); fcntl.lockf(f,fcntl.LOCK_EX); "
+    "print('held',flush=True); time.sleep(600)"
+)
+
+
+def test_the_journal_of_a_dpkg_that_works_is_left_to_it(host: Host) -> None:
+    host.archive.publish(Deb("app"))
+    host.settles({"package:app": {}})
+    host.sh("cd /var/lib/dpkg; sed -n '/^Package: app$/,/^$/p' status > updates/0000")
+    with host.machine.popen(["python3", "-c", HOLD]) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        assert "nothing to do" in host.apply({"package:app": {}})
+        holder.kill()
+    assert "dpkg --configure -a" in host.settles({"package:app": {}})
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_what_packages_lack_is_brought_first(host: Host, *, declared: bool) -> None:
+    """Until then apt refuses everything else, also removals: one that failed in the middle would block all for ever."""
+    host.archive.publish(Deb("app", fields={"Depends": "lib"}), Deb("lib"), Deb("other"), Deb("gone"), Deb("left"))
+    host.settles({"package:gone": {}, "package:left": {}})
+    host.sh(f"dpkg --unpack {PLACE}/app_1.0-1_all.deb")
+    own: Resources = {"package:app": {}} if declared else {}
+    gone: Resources = {"package:gone": {"purge": True, "allow": ["data_loss"]}, "package:left": {"absent": True}}
+    assert "apt-get -f install" in host.settles({**own, "package:other": {}, **gone})
+    names = ("app", "lib", "other", "gone", "left")
+    assert [host.state(name)[:2] for name in names] == ["ii", "ii", "ii", "", ""]
+    assert host.sh("apt-mark showauto lib") == "lib"
+
+
+@pytest.mark.parametrize("status", ["install reinstreq half-installed", "install ok half-installed"])
+def test_a_dependency_that_is_half_installed_is_unpacked_again(host: Host, status: str) -> None:
+    """Nobody declares it, dpkg and apt only complain of it, and what needs it can never be configured."""
+    host.archive.publish(Deb("app", fields={"Depends": "lib"}), Deb("lib", files={"/usr/share/lib/file": "text\n"}))
+    host.sh("apt-get -q update")
+    host.sh(f"dpkg --unpack {PLACE}/lib_1.0-1_all.deb {PLACE}/app_1.0-1_all.deb; apt-mark auto lib")
+    host.sh(f"sed -i '/^Package: lib$/,/^$/s/^Status: .*/Status: {status}/' /var/lib/dpkg/status")
+    host.sh("rm /usr/share/lib/file")
+    host.settles({"package:app": {}})
+    assert (host.state("app"), host.state("lib")) == ("ii 1.0-1", "ii 1.0-1")
+    assert host.sh("cat /usr/share/lib/file; apt-mark showauto lib; dpkg --audit") == "text\nlib"
 
 
 def test_a_package_that_must_be_unpacked_again_is(host: Host) -> None:

@@ -8,6 +8,7 @@ from datum.provider.host import FileKind, HostReader, Missing
 from datum.provider.manager import MountEntry
 from datum.provider.paths import is_below, normal_path
 from datum_providers.mount.desired import normal_source
+from datum_providers.mount.options import is_fuse
 
 _FOLDERS: Final = {
     "UUID": "/dev/disk/by-uuid",
@@ -46,6 +47,9 @@ def is_type(entry: MountEntry, fstype: str) -> bool:
     """Whether a mount has a declared type, under any of the names that the kernel gives it."""
     if fstype in {"auto", "none"} or entry.kind == fstype:
         return True
+    if is_fuse(fstype) and is_fuse(entry.kind):
+        # The program chooses its name: bindfs gives none, and fuse2fs is `fuse.ext4`.
+        return True
     names = {f"fuse.{fstype}", *({"nfs", "nfs4"} if fstype in {"nfs", "nfs4"} else ())}
     return entry.kind in names or (entry.kind == "fuseblk" and fstype.startswith("ntfs"))
 
@@ -75,8 +79,11 @@ class Devices:
         """
         if is_bind:
             return self._is_bound(entry, source)
-        if entry.kind in _SOURCELESS:
+        if entry.kind in _SOURCELESS or (is_fuse(entry.kind) and entry.source in _words_of(entry.kind)):
             return True
+        if is_fuse(entry.kind):
+            # `PROGRAM#SOURCE`, as fstab has it for the bare type `fuse`.
+            source = source.partition("#")[2] or source
         backing = self._backing(entry.source) if source.startswith("/") and not source.startswith("/dev/") else None
         return backing == source if backing is not None else self.same(entry.source, source)
 
@@ -116,6 +123,11 @@ class Devices:
         if isinstance(self._reader.examine(path), Missing):
             return None
         return self._reader.read_file(path, limit=_LIMIT).decode("utf-8", "surrogateescape").rstrip("\n")
+
+
+def _words_of(kind: str) -> frozenset[str]:
+    """Return what the kernel shows as source where a program of FUSE gave none (mount.fuse3(8))."""
+    return frozenset({kind, kind.partition(".")[2], "fuse", "/dev/fuse"})
 
 
 def _udev_name(value: str) -> str:

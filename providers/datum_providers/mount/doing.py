@@ -41,9 +41,11 @@ def apply_mount(writer: HostWriter, desired: DesiredMount, step: Step) -> None:
         writer.remove_residue(FSTAB)
     if changed & _LINE:
         _write_line(writer, desired)
-    if changed != {"residue"}:
-        _reload(writer)
-    _follow(writer, desired, step)
+    manager = writer.manager()
+    # Without one nothing of what runs is ours, below another root least of all: there the line is all.
+    if manager is not None and changed != {"residue"}:
+        manager.daemon_reload()
+        _follow(writer, desired, step)
 
 
 def _follow(writer: HostWriter, desired: DesiredMount, step: Step) -> None:
@@ -151,8 +153,12 @@ def _is_unknown_to_mount(option: str) -> bool:
 
 
 def _unmount(writer: HostWriter, point: str) -> None:
-    """Unmount what is on top; never lazily, since what is in use would go on unseen."""
-    done = writer.run(Command(("umount", "--", point), TIMEOUT, success=frozenset({0, _FAILED})))
+    """Unmount what is on top; never lazily, since what is in use would go on unseen.
+
+    The path is not looked up by umount(8), which would wait for a server or a program that does not answer.
+    """
+    argv = ("umount", "--no-canonicalize", "--", point)
+    done = writer.run(Command(argv, TIMEOUT, success=frozenset({0, _FAILED})))
     if done.exit_code == _FAILED:
         words = done.stderr.decode("utf-8", "replace").strip()
         is_busy = "busy" in words

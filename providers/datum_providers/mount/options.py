@@ -52,6 +52,8 @@ _NEGOTIATED: Final = frozenset({
 })  # fmt: skip
 # Those of them that change flags of a mount.
 _WITH_FLAGS: Final = frozenset({"cifs", "nfs", "nfs4", "smb3"})
+# Flags that a program of FUSE takes for itself, so that the kernel has never heard of them: fuse2fs(1).
+_TAKEN: Final = {"fuse.ext4": frozenset({"ro"})}
 # What else than flags a remount changes.
 _CHANGEABLE: Final = {
     "tmpfs": frozenset({"size", "nr_blocks", "nr_inodes"}),
@@ -84,14 +86,20 @@ def split(text: str) -> tuple[str, ...]:
 
 def is_negotiated(fstype: str) -> bool:
     """Whether a server or a program of its own has a say in the options of a file system."""
-    return fstype in _NEGOTIATED or fstype.partition(".")[0] in {"fuse", "fuseblk"}
+    return fstype in _NEGOTIATED or is_fuse(fstype)
+
+
+def is_fuse(fstype: str) -> bool:
+    """Whether a program answers for a file system: `fuse`, `fuseblk`, or either with a name of the program."""
+    return fstype.partition(".")[0] in {"fuse", "fuseblk"}
 
 
 def missing_options(wanted: Iterable[str], entry: MountEntry) -> tuple[str, ...]:
     """Return those of the wanted options that a mount has not, sorted."""
     options = [option for option in wanted if not _is_for_programs(option)]
     if is_bind(wanted) or is_negotiated(entry.kind):
-        options = [option for option in options if option in GENERIC]
+        own = _TAKEN.get(entry.kind, frozenset())
+        options = [option for option in options if option in GENERIC and option not in own]
     return tuple(sorted(option for option in options if not _has(entry, option)))
 
 

@@ -64,9 +64,9 @@ def _apt_get(options: Iterable[str], words: Iterable[str]) -> tuple[str, ...]:
     return (APT_GET, "-q", *settings, *words)
 
 
-def simulation(verb: str, names: Iterable[str], *, recommends: bool) -> tuple[str, ...]:
+def simulation(verb: str, names: Iterable[str], *, recommends: bool, flags: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the program that says what a transaction would do; it needs no lock, and asks nothing."""
-    return _apt_get(_ALWAYS, ("-s", _recommending(recommends), verb, *names))
+    return _apt_get(_ALWAYS, ("-s", *flags, _recommending(recommends), verb, *names))
 
 
 def transaction(
@@ -97,6 +97,15 @@ _NO_CANDIDATE: Final = re.compile(r"^E: Package '(\S+)' has no installation cand
 _PROVIDED: Final = re.compile(r"^Package (\S+) is a virtual package provided by:\n((?:  .*\n)+)", re.MULTILINE)
 
 
+REPAIR: Final = "--fix-broken"
+"""With `install` and no names: what packages that are there lack is brought."""
+
+AGAIN: Final = "--reinstall"
+"""With `install`: a version that is there is unpacked once more."""
+
+_LACKING: Final = "apt --fix-broken install"
+
+
 @frozen
 class Simulated:
     """What a transaction would do."""
@@ -110,6 +119,8 @@ class Simulated:
     provided: Mapping[str, tuple[str, ...]] = field(factory=dict)
     # What apt says where it cannot.
     complaint: str = ""
+    # It refuses everything while packages that are there lack others.
+    is_broken: bool = False
 
 
 def parse_simulation(exit_code: int, stdout: str, stderr: str) -> Simulated:
@@ -119,7 +130,8 @@ def parse_simulation(exit_code: int, stdout: str, stderr: str) -> Simulated:
     if exit_code:
         for name in _NO_CANDIDATE.findall(stderr):
             provided.setdefault(name, ())
-        return Simulated(None, frozenset(), unknown, provided, words_of(stdout, stderr))
+        complaint, is_broken = words_of(stdout, stderr), _LACKING in stderr
+        return Simulated(None, frozenset(), unknown, provided, complaint, is_broken)
     actions = _ACTION.findall(stdout)
     installs = frozenset(name for what, name in actions if what == "Inst")
     return Simulated(installs, frozenset(name for what, name in actions if what != "Inst"), unknown, provided)
@@ -179,10 +191,11 @@ def _offered(lines: Iterable[str]) -> Iterable[str]:
 
 
 _LOCKED: Final = re.compile(
-    r"could not get lock|unable to acquire the dpkg frontend lock|unable to lock|was locked by another process",
+    r"could not get lock|unable to acquire the dpkg frontend lock|unable to lock|was locked by .* process\b",
     re.IGNORECASE,
 )
-_HOLDER: Final = re.compile(r"held by process (\d+ \([^)]*\)|\d+)|locked by another process with pid (\d+)")
+# dpkg names the process since 1.22: `locked by apt-get process`, before that `locked by another process`.
+_HOLDER: Final = re.compile(r"held by process (\d+ \([^)]*\)|\d+)|locked by (.+) process with pid (\d+)")
 _FETCH: Final = re.compile(r"failed to fetch|unable to fetch|could not resolve|could not connect", re.IGNORECASE)
 _FULL: Final = re.compile(r"no space left on device|enough free space", re.IGNORECASE)
 _READ_ONLY: Final = re.compile(r"read-only file system", re.IGNORECASE)
@@ -217,7 +230,9 @@ def holder_of(text: str) -> str:
     """
     waiting = "\n".join(line for line in text.splitlines() if line.lstrip("\r").startswith("Waiting for cache lock:"))
     found = _HOLDER.search(f"{_own_words(text)}\n{waiting}")
-    return (found[1] or found[2]) if found else ""
+    if found is None:
+        return ""
+    return found[1] or (found[3] if found[2] == "another" else f"{found[3]} ({found[2]})")
 
 
 _WORDS: Final = 2000

@@ -11,13 +11,15 @@ from typing import Final
 from attrs import field, frozen
 
 from datum.model.observation import Cause
-from datum.provider.host import HostError, HostReader, Missing
+from datum.provider.host import FileFacts, HostError, HostReader, Missing
 
 FOLDER: Final = "/var/lib/dpkg"
 _STATUS: Final = f"{FOLDER}/status"
 _JOURNAL: Final = f"{FOLDER}/updates"
 _ARCHITECTURES: Final = f"{FOLDER}/arch"
 _MARKS: Final = "/var/lib/apt/extended_states"
+_LOCKS: Final = (f"{FOLDER}/lock", f"{FOLDER}/lock-frontend")
+_HELD: Final = "/proc/locks"
 # Bytes; the greatest status file of a real host has some ten millions.
 _LIMIT: Final = 1 << 28
 # A run of dpkg that goes on merges its journal while it is read; then it is read again.
@@ -37,6 +39,7 @@ REINSTALL: Final = "reinst-required"
 """Not a state of dpkg's: its error flag, which says that only unpacking it again helps."""
 
 _NOTHING: Final = "not-installed"
+_UNPACKED_AGAIN: Final = frozenset({REINSTALL, "half-installed"})
 
 
 @frozen
@@ -68,9 +71,14 @@ class Database:
     foreign: frozenset[str] = frozenset()
     # There is one: without it a host has no packages, and can get none.
     exists: bool = True
-    # A run of dpkg was interrupted, or goes on.
-    is_interrupted: bool = False
+    # What the journal names, without architectures: a run of dpkg was interrupted, or goes on.
+    journalled: frozenset[str] = frozenset()
     _automatic: frozenset[tuple[str, str]] = field(default=frozenset(), repr=False)
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether a run of dpkg was interrupted, or goes on."""
+        return bool(self.journalled)
 
     def find(self, name: str, architecture: str = "") -> Installed | None:
         """Return what is known of a package; None where dpkg knows nothing of it.
@@ -92,6 +100,19 @@ class Database:
         """As `find`, for `NAME` or `NAME:ARCH`."""
         name, _, architecture = spelt.partition(":")
         return self.find(name, architecture)
+
+    def half_installed(self) -> list[Installed]:
+        """Return what only unpacking it again makes whole, by name.
+
+        Raises:
+            HostError: an entry cannot be read.
+        """
+        every = (_parsed(name, each, known[each]) for name, known in self._stanzas.items() for each in known)
+        return sorted((each for each in every if each.state in _UNPACKED_AGAIN), key=lambda each: each.name)
+
+    def spelt(self, package: Installed) -> str:
+        """Return the name of a package, with its architecture where that is a foreign one."""
+        return f"{package.name}:{package.architecture}" if package.architecture in self.foreign else package.name
 
     def is_manual(self, package: Installed) -> bool:
         """Whether a package is marked as installed for its own sake."""
@@ -121,6 +142,19 @@ def read_database(reader: HostReader) -> Database:
     raise _damaged("dpkg wrote to it without end while it was read")
 
 
+def is_at_work(reader: HostReader) -> bool:
+    """Whether some run of apt or dpkg holds dpkg's locks now, as far as proc_locks(5) says.
+
+    Raises:
+        HostError: that cannot be read.
+    """
+    facts = [reader.examine(path) for path in _LOCKS]
+    inodes = {one.identity.rpartition("/")[2] for one in facts if isinstance(one, FileFacts)} - {""}
+    # Not compared with the device: an overlay shows another one than the kernel names there.
+    held = re.findall(rb"POSIX .* WRITE .*:(\S+) ", _bytes(reader, _HELD) or b"") if inodes else []
+    return any(one.decode() in inodes for one in held)
+
+
 def _bytes(reader: HostReader, path: str) -> bytes | None:
     """Return a file's bytes, None if there is none."""
     if isinstance(reader.examine(path), Missing):
@@ -141,8 +175,8 @@ def parse_database(status: bytes, journal: Iterable[bytes], architectures: bytes
         HostError: what dpkg wrote would not look like this.
     """
     stanzas: dict[str, dict[str, bytes]] = {}
-    updates = list(journal)
-    for name, stanza in _named(b"\n\n".join((status, *updates))):
+    updates = b"\n\n".join(journal)
+    for name, stanza in _named(b"\n\n".join((status, updates))):
         architecture = _ARCHITECTURE.search(stanza)
         stanzas.setdefault(name, {})[architecture[1].decode() if architecture else ""] = stanza
     own = [architecture for architecture in stanzas.get("dpkg", {}) if architecture]
@@ -154,7 +188,8 @@ def parse_database(status: bytes, journal: Iterable[bytes], architectures: bytes
         if fields.get(b"Auto-Installed") == "1":
             automatic.add((fields.get(b"Package", ""), fields.get(b"Architecture", "")))
     foreign = frozenset(architectures.decode("utf-8", "replace").split()) - {own[0]}
-    return Database(stanzas, own[0], foreign, is_interrupted=bool(updates), automatic=frozenset(automatic))
+    begun = frozenset(name for name, _ in _named(updates))
+    return Database(stanzas, own[0], foreign, journalled=begun, automatic=frozenset(automatic))
 
 
 def _named(data: bytes) -> Iterator[tuple[str, bytes]]:

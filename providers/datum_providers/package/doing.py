@@ -14,7 +14,7 @@ from attrs import define, field, frozen
 from datum.model.plan import Operation, Step, sweeps
 from datum.model.result import FailureCause
 from datum.provider.host import HostError, HostWriter
-from datum_providers.package.apt import Offer
+from datum_providers.package.apt import AGAIN, REPAIR, Offer
 from datum_providers.package.database import read_database
 from datum_providers.package.desired import DesiredPackage
 from datum_providers.package.lists import are_fresh, are_stale
@@ -77,6 +77,18 @@ def apply_packages(writer: HostWriter, staged: Sequence[Staged]) -> None:
     if work:
         with _starts_denied(writer, work):
             _Transaction(Tools(writer), work).run()
+    elif read_database(writer).is_interrupted:
+        _finish(Tools(writer))
+
+
+def _finish(tools: Tools) -> None:
+    """Let dpkg finish what it has begun.
+
+    Raises:
+        HostError: it cannot.
+    """
+    tools.configure()
+    tools.writer.remark("dpkg had not finished, and has finished what it had begun: `dpkg --configure -a`.")
 
 
 @contextmanager
@@ -116,6 +128,8 @@ class _Transaction:
     problems: dict[str, str] = field(factory=dict)
     # What failed and kept nothing else from being tried.
     failures: list[HostError] = field(factory=list)
+    # What apt has said that it will bring along, and is not there yet.
+    along: list[str] = field(factory=list)
     # The lists were fetched by this transaction; what went wrong with that.
     is_updated: bool = False
     complaint: str = ""
@@ -163,16 +177,50 @@ class _Transaction:
 
     def _configure(self) -> None:
         """Let dpkg finish; what it cannot finish may be what a newer version, or a removal, is to repair."""
-        if not any(needs_configuring(each.step) for each in self.work):
+        is_begun = read_database(self.writer).is_interrupted
+        if not is_begun and not any(needs_configuring(each.step) for each in self.work):
             return
         try:
-            self.tools.configure()
+            _finish(self.tools)
         except HostError as error:
             if error.failure is not FailureCause.OTHER:
                 raise
-            self.failures.append(error)
-            return
-        self.writer.remark("dpkg had not finished, and has finished what it had begun: `dpkg --configure -a`.")
+            if not self._repair():
+                self.failures.append(error)
+
+    def _repair(self) -> bool:
+        """Make whole what else keeps packages from being configured: return whether there was something.
+
+        A transaction that failed in the middle leaves dependencies half unpacked, or not there. Nobody declares them,
+        neither dpkg nor apt goes on with them by itself, and apt may refuse everything else.
+
+        Raises:
+            HostError: it failed.
+        """
+        is_unpacked = self._unpack_again()
+        found = self.tools.simulate("install", (), flags=[REPAIR])
+        if not found.installs or found.removes - self._told():
+            return is_unpacked
+        self.tools.repair()
+        self.writer.remark("Packages that were there lacked others, which apt has brought: `apt-get -f install`.")
+        return True
+
+    def _unpack_again(self) -> bool:
+        """Have apt unpack again what is half installed and no step of this transaction is for."""
+        database = read_database(self.writer)
+        found = [each for each in database.half_installed() if not self._is_named(database.spelt(each))]
+        words = [f"{database.spelt(each)}={each.version}" for each in found]
+        foreseen = self.tools.simulate("install", words, flags=[AGAIN]) if words else None
+        if foreseen is None or foreseen.installs is None or foreseen.removes - self._told():
+            return False
+        automatic = [database.spelt(each) for each in found if not database.is_manual(each)]
+        self.tools.transact("install", words, recommends=False, flags=[AGAIN])
+        self.tools.mark("auto", automatic)
+        self.writer.remark(f"What was half installed was unpacked again: {', '.join(map(database.spelt, found))}.")
+        return True
+
+    def _is_named(self, name: str) -> bool:
+        return any(each.name == name for each in self.work)
 
     def _transact(self) -> None:
         goes = self._named(lambda each: each.goes)
@@ -196,8 +244,17 @@ class _Transaction:
     def _do(self, verb: str, words: Sequence[str]) -> None:
         flags = ["--allow-downgrades"] if self._is(DOWNGRADE) else []
         if any(is_unpacked_again(each.step) for each in self.work):
-            flags.append("--reinstall")
-        self.tools.transact(verb, words, recommends=self._is(RECOMMENDS), flags=flags)
+            flags.append(AGAIN)
+        try:
+            self.tools.transact(verb, words, recommends=self._is(RECOMMENDS), flags=flags)
+        finally:
+            self._keep_automatic()
+
+    def _keep_automatic(self) -> None:
+        """Mark what came along as apt does, which goes on without its marks where it cannot write them."""
+        database = read_database(self.writer)
+        found = ((name, database.find_spelt(name)) for name in self.along)
+        self.tools.mark("auto", [name for name, each in found if each is not None and database.is_manual(each)])
 
     def _is(self, key: str) -> bool:
         return any(transaction_of(each.desired, each.step) == key for each in self.work)
@@ -252,6 +309,8 @@ class _Transaction:
     def _check(self, verb: str, words: Sequence[str]) -> None:
         """Refuse what no plan has said: that something else is removed."""
         found = self.tools.simulate(verb, words, recommends=self._is(RECOMMENDS))
+        if found.is_broken and self._repair():
+            found = self.tools.simulate(verb, words, recommends=self._is(RECOMMENDS))
         if found.installs is None:
             raise HostError(
                 f"apt finds no way to {verb} {' '.join(words)}: {found.complaint}",
@@ -261,12 +320,10 @@ class _Transaction:
                 failure=FailureCause.NETWORK if self._doubt else FailureCause.IMPOSSIBLE,
                 hint="declare versions that fit together, or what stands in the way absent",
             )
-        told = {name.removeprefix(_PREFIX) for each in self.work for name in each.step.takes}
-        told |= set(self._named(lambda each: each.goes))
-        if any(":" in name for name in told):
-            native = read_database(self.writer).native
-            told |= {name.removesuffix(f":{native}") for name in told}
-        untold = sorted(found.removes - told)
+        database = read_database(self.writer)
+        new = (name for name in sorted(found.installs) if not self._is_named(name))
+        self.along = [name for name in new if database.find_spelt(name) is None]
+        untold = sorted(found.removes - self._told())
         if untold:
             raise HostError(
                 f"To {verb} {' '.join(words)}, apt would remove {', '.join(untold)} as well, which no plan says.",
@@ -275,6 +332,15 @@ class _Transaction:
                 failure=FailureCause.IMPOSSIBLE,
                 hint=f"declare `package:{untold[0]}` with `absent: true` where it shall go, and name it in `after`",
             )
+
+    def _told(self) -> set[str]:
+        """Return what goes by the plan, as apt may spell it."""
+        told = {name.removeprefix(_PREFIX) for each in self.work for name in each.step.takes}
+        told |= set(self._named(lambda each: each.goes))
+        if any(":" in name for name in told):
+            native = read_database(self.writer).native
+            told |= {name.removesuffix(f":{native}") for name in told}
+        return told
 
     def _mark(self) -> None:
         for verb, name, value in (("hold", "hold", True), ("auto", "manual", False), ("manual", "manual", True)):

@@ -12,7 +12,14 @@ from attrs import evolve, frozen
 from datum.model.observation import Absent, Cause, FieldValue, Observation, Present, Unobservable
 from datum.provider.host import Command, HostError, HostReader
 from datum_providers.package.apt import ANSWERS, ENVIRONMENT, SCOPE, Simulated, parse_simulation, simulation
-from datum_providers.package.database import RESIDUAL, Database, Installed, read_database
+from datum_providers.package.database import (
+    INSTALLED,
+    RESIDUAL,
+    Database,
+    Installed,
+    is_at_work,
+    read_database,
+)
 from datum_providers.package.desired import DesiredPackage
 from datum_providers.package.policy import left_for
 from datum_providers.package.steps import is_admitted, is_coming, plan_package
@@ -33,7 +40,9 @@ def observe_packages(reader: HostReader, desired: Mapping[str, DesiredPackage]) 
         return {}
     try:
         _await_others(reader)
-        look = Look(reader, read_database(reader), left_for(reader) or frozenset())
+        database = read_database(reader)
+        begun = frozenset[str]() if database.is_interrupted and is_at_work(reader) else database.journalled
+        look = Look(reader, database, left_for(reader) or frozenset(), begun)
     except HostError as error:
         return dict.fromkeys(desired, error.unobservable())
     seen = {name: look.at(wanted) for name, wanted in desired.items()}
@@ -58,6 +67,8 @@ class Look:
     database: Database
     # Packages for which a killed transaction left its policy behind.
     left: frozenset[str]
+    # Of which dpkg has begun something, as its journal says, and goes on with nothing.
+    begun: frozenset[str] = frozenset()
 
     def at(self, wanted: DesiredPackage) -> Observation:
         """Look at one package, as far as dpkg's files say it."""
@@ -102,8 +113,12 @@ class Look:
             observed = seen[name]
             if isinstance(observed, Unobservable):
                 continue
-            if isinstance(observed, Present) and (wanted.is_going or wanted.purge):
-                answers[name] = self._leaving(wanted, self._with_database(observed))
+            if wanted.package in self.begun and _is_settled(wanted, observed):
+                answers[name] = self._with_database(evolve(observed, fields={**observed.fields, "residue": True}))
+            elif isinstance(observed, Present) and (wanted.is_going or wanted.purge):
+                answers[name] = self._leaving(
+                    wanted, self._with_database(observed) if wanted.purge else _gone(observed)
+                )
             elif self.database.exists and is_coming(wanted, observed):
                 coming.append((wanted, self._with_database(observed)))
             elif plan_package(wanted, observed) is not None:
@@ -137,7 +152,7 @@ class Look:
         )
 
     def _kept_by(self, wanted: DesiredPackage, found: Simulated, others: Iterable[str]) -> Iterable[str]:
-        if found.installs is None:
+        if found.installs is None and not found.is_broken:
             yield f"apt does not find a way to remove {wanted.name}: {found.complaint}"
         needed = wanted.neighbours.wanted if wanted.neighbours is not None else frozenset()
         for name in others:
@@ -146,6 +161,19 @@ class Look:
                 yield f"Removing {wanted.name} would remove {name}, which is declared as package:{name}."
             elif package is not None and package.is_essential:
                 yield f"Removing {wanted.name} would remove {name}, which is essential."
+
+
+def _gone(observed: Present) -> Present:
+    """Return what is to be removed: that it is there. In which state is what dpkg may have finished by its turn."""
+    is_there = observed.fields["state"] != RESIDUAL
+    return evolve(observed, fields={**observed.fields, "state": INSTALLED}) if is_there else observed
+
+
+def _is_settled(wanted: DesiredPackage, observed: Present | Absent) -> bool:
+    """Whether a package is as it is wanted."""
+    if wanted.is_going:
+        return isinstance(observed, Absent)
+    return plan_package(wanted, observed) is None
 
 
 def _nobody(_name: str) -> bool:
@@ -192,7 +220,7 @@ class Simulation:
     @staticmethod
     def _settles(together: Simulated, wanted: DesiredPackage, observed: Present | Absent) -> bool:
         """Whether the answer for all is that for one."""
-        if wanted.name in together.unknown:
+        if wanted.name in together.unknown or together.is_broken:
             return True
         is_clean = together.installs is not None and not together.removes
         return is_clean and (isinstance(observed, Present) or wanted.name in (together.installs or ()))

@@ -57,7 +57,8 @@ def plan_package(desired: DesiredPackage, observed: Present | Absent) -> Step | 
 
 def _purge(desired: DesiredPackage, observed: Present | Absent) -> Step | None:
     if isinstance(observed, Absent):
-        return None
+        left = tuple(_residue(observed))
+        return Step(Operation.CREATE, left) if left else None
     state = str(observed.fields.get("state"))
     changes = (
         *_database(observed),

@@ -16,6 +16,7 @@ from datum_providers.package.apt import (
     APT_MARK,
     ENVIRONMENT,
     LOCK_OPTION,
+    REPAIR,
     SCOPE,
     Offer,
     Simulated,
@@ -85,13 +86,15 @@ class Tools:
         spelt = {name: found.get(name) or found.get(name.partition(":")[0]) for name in asked}
         return {name: offer for name, offer in spelt.items() if offer is not None}
 
-    def simulate(self, verb: str, words: Iterable[str], *, recommends: bool) -> Simulated:
+    def simulate(
+        self, verb: str, words: Iterable[str], *, recommends: bool = False, flags: Sequence[str] = ()
+    ) -> Simulated:
         """Return what a transaction would do.
 
         Raises:
             HostError: apt does not answer.
         """
-        argv = simulation(verb, words, recommends=recommends)
+        argv = simulation(verb, words, recommends=recommends, flags=flags)
         outcome = self.writer.query(Command(argv, ASKING, environment=ENVIRONMENT, success=ANSWERS))
         return parse_simulation(outcome.exit_code, *_texts(outcome))
 
@@ -106,6 +109,18 @@ class Tools:
             return transaction(verb, words, recommends=recommends, seconds=seconds, flags=flags)
 
         self._patiently(f"{verb} {_listed(words)}", argv, scope=SCOPE)
+
+    def repair(self) -> None:
+        """Bring what packages that are there lack.
+
+        Raises:
+            HostError: apt or dpkg says that something failed.
+        """
+
+        def argv(seconds: int) -> tuple[str, ...]:
+            return transaction("install", (), recommends=False, seconds=seconds, flags=(REPAIR,))
+
+        self._patiently("bring what packages lack", argv, scope=SCOPE)
 
     def mark(self, verb: str, names: Sequence[str]) -> None:
         """Mark packages: `hold`, `unhold`, `manual` or `auto`; nothing for none.

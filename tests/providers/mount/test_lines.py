@@ -104,6 +104,9 @@ def at(kind: str = "ext4", options: str = "rw,relatime", more: str = "rw") -> Mo
         # A server and a helper have a say in the options of theirs.
         ("vers=4,hard,noexec", at("nfs4", more="rw,vers=4.2"), ("noexec",)),
         ("allow_other,reconnect", at("fuse.sshfs"), ()),
+        ("ro", at("fuse.sshfs"), ("ro",)),
+        # fuse2fs writes nothing then, and the kernel is not told.
+        ("ro,noexec,fakeroot", at("fuse.ext4"), ("noexec",)),
         ("bind,discard,ro", at(options="ro"), ()),
     ],
 )

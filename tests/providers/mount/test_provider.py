@@ -177,6 +177,25 @@ def test_without_a_manager_and_below_another_root_only_fstab_is_kept() -> None:
         assert not ran(host)
 
 
+@pytest.mark.parametrize("fstype", ["ext4", "tmpfs", "fuse.bindfs"])
+def test_without_a_manager_and_below_another_root_changed_options_remount_nothing(fstype: str) -> None:
+    """What is mounted there may be anything, as the disk of an image, and belongs to the running system."""
+    text = LINE.replace("ext4", fstype).replace("defaults", "noexec,nofail")
+    for how in ({"is_running_system": False}, {}):
+        host = host_with(*([] if how else [without_manager]), fstab(text), mounted(fstype), **how)
+        desired = wanted(fstype=fstype, options=("nosuid", "nofail"))
+        step = planned(host, desired)
+        assert step is not None
+        assert changed(step) == ["options"]
+        assert PROVIDER.hazards(desired, step) == frozenset()
+        do(host, desired)
+        assert host.files[FSTAB].data == text.replace("noexec", "nosuid").encode()
+        assert not ran(host)
+        remove(host)
+        assert host.files[FSTAB].data == b""
+        assert not ran(host)
+
+
 @pytest.mark.parametrize(
     ("source", "seen"),
     [
@@ -210,11 +229,36 @@ def test_names_of_one_device_are_one(source: str, seen: str) -> None:
         ("/dev/vdb1", "auto", "xfs", "/dev/vdb1"),
         ("/dev/vdb1", "ntfs-3g", "fuseblk", "/dev/vdb1"),
         ("overlay", "overlay", "overlay", "none"),
+        # As bindfs 1.14, fuse2fs 1.47 and sshfs 3.7 of Debian 12 were seen, mounted by mount.fuse3(8).
+        ("/srv/src", "fuse.bindfs", "fuse", "/srv/src"),
+        ("bindfs#/srv/src", "fuse", "fuse", "/srv/src"),
+        ("/srv/i.img", "fuse.fuse2fs", "fuse.ext4", "/srv/i.img"),
+        ("fuse2fs#/srv/i.img", "fuse", "fuse.ext4", "/srv/i.img"),
+        ("root@localhost:/srv/src", "sshfs", "fuse.sshfs", "root@localhost:/srv/src"),
+        ("sshfs#root@localhost:/srv/src", "fuse", "fuse.sshfs", "root@localhost:/srv/src"),
+        # A program that says no source is shown by its own name.
+        ("/srv/i.squashfs", "fuse.squashfuse", "fuse.squashfuse", "squashfuse"),
+        ("/srv/i.img", "fuse.thing", "fuse", "/dev/fuse"),
     ],
 )
 def test_types_and_sources_have_other_names_in_the_kernel(source: str, fstype: str, kind: str, seen: str) -> None:
     host = host_with(mounted(kind, seen))
     assert planned(host, wanted(source=source, fstype=fstype, persistent=False)) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "fstype", "kind", "seen"),
+    [
+        ("/srv/other", "fuse.bindfs", "fuse", "/srv/src"),
+        ("bindfs#/srv/other", "fuse", "fuse", "/srv/src"),
+        ("/srv/src", "fuse.bindfs", "ext4", "/srv/src"),
+        ("/srv/src", "ext4", "fuse", "/srv/src"),
+        ("/srv/src", "nfs", "fuse.nfs-other", "/srv/src"),
+    ],
+)
+def test_another_source_or_kind_is_another_mount(source: str, fstype: str, kind: str, seen: str) -> None:
+    step = planned(host_with(mounted(kind, seen)), wanted(source=source, fstype=fstype, persistent=False))
+    assert changed(step) == ["mounted_source" if kind == "fuse" and fstype != "ext4" else "mounted_fstype"]
 
 
 def test_the_file_behind_a_loop_device_is_its_source() -> None:
@@ -272,7 +316,7 @@ def test_another_file_system_takes_the_place_of_one_with_an_outage(fstype: str) 
     assert set(changed(step)) == names
     assert PROVIDER.hazards(desired, step) == OUTAGE | ({Hazard.DATA_LOSS} if fstype == "tmpfs" else set())
     do(host, desired)
-    assert ran(host) == [f"umount -- {POINT}", f"mount -t xfs -- /dev/vdb1 {POINT}"]
+    assert ran(host) == [f"umount --no-canonicalize -- {POINT}", f"mount -t xfs -- /dev/vdb1 {POINT}"]
     assert [entry.method for entry in host.journal][:2] == ["write_file", "daemon_reload"]
 
 
@@ -310,7 +354,7 @@ def test_what_cannot_be_remounted_is_mounted_anew_with_an_outage(fstype: str) ->
     assert step is not None
     assert PROVIDER.hazards(desired, step) == OUTAGE
     do(host, desired)
-    assert ran(host) == [f"umount -- {POINT}", f"mount -t {fstype} -o noexec -- /dev/vdb1 {POINT}"]
+    assert ran(host) == [f"umount --no-canonicalize -- {POINT}", f"mount -t {fstype} -o noexec -- /dev/vdb1 {POINT}"]
 
 
 def test_a_bind_mount_is_remounted_as_one() -> None:
@@ -352,7 +396,7 @@ def test_absent_unmounts_all_that_is_stacked_and_drops_every_line() -> None:
     assert isinstance(see(host, PROVIDER.parse(POINT, {})), Absent)
     assert host.files[FSTAB].data == b"# x\n"
     assert POINT in host.files
-    assert ran(host) == [f"umount -- {POINT}"] * 2
+    assert ran(host) == [f"umount --no-canonicalize -- {POINT}"] * 2
     assert host.journal[-1].method == "daemon_reload"
     assert PROVIDER.removal(wanted()) is Removal.KEEP
 

@@ -104,9 +104,11 @@ def _archive(about: Mapping[str, Any]) -> dict[str, Any]:
         for key in ("depends", "conflicts", "virtual")
     }
     rest = {
-        key: about[key] for key in ("locked", "gone", "timeout", "is_fresh", "chatter", "unreachable") if key in about
+        key: about[key]
+        for key in ("locked", "gone", "timeout", "is_fresh", "is_markless", "chatter", "unreachable")
+        if key in about
     }
-    return {**lists, **tuples, **rest, "broken": set(about.get("broken", ()))}
+    return {**lists, **tuples, **rest, "broken": set(about.get("broken", ())), "lacking": set(about.get("lacking", ()))}
 
 
 def _stanza(name: str, about: Mapping[str, Any] | str) -> Stanza:

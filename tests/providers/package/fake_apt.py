@@ -59,6 +59,10 @@ class FakeApt:
     # Times that a lock is held, and times that fetching fails.
     locked: int = 0
     gone: int = 0
+    # It cannot write which packages came along.
+    is_markless: bool = False
+    # What packages that are there lack.
+    lacking: set[str] = field(factory=set)
     timeout: str = ""
     is_fresh: bool = False
     updates: int = 0
@@ -125,6 +129,8 @@ class FakeApt:
         if complaint:
             return CommandOutcome(100, b"", complaint.encode())
         packages = _packages(world)
+        before = set(packages)
+        self.lacking -= {name for _, name, _ in changes}
         for what, name, version in changes:
             if what == "Inst":
                 state = "half-configured" if name in self.broken else "installed"
@@ -140,8 +146,9 @@ class FakeApt:
         _write(world, packages)
         # What is asked for by name is manual, also where it was there.
         named = {word.partition("=")[0] for word in command.argv}
-        asked = {name for what, name, _ in changes if what == "Inst"} & named
-        _set_automatic(world, _automatic(world) - asked)
+        coming = {name for what, name, _ in changes if what == "Inst"}
+        along = set() if self.is_markless else coming - named - before
+        _set_automatic(world, (_automatic(world) - (coming & named)) | along)
         failed = [name for what, name, _ in changes if what == "Inst" and name in self.broken]
         words = "".join(f"dpkg: error processing package {name} (--configure):\n" for name in failed)
         words += "E: Sub-process /usr/bin/dpkg returned an error code (1)\n" if failed else ""
@@ -175,7 +182,9 @@ class FakeApt:
             for stanza in _parse(world.files[path].data):
                 packages[stanza.name] = stanza
             world.remove(path)
-        unfinished = [name for name, each in packages.items() if each.state not in {"installed", "config-files"}]
+        unfinished = [
+            name for name, each in packages.items() if each.state not in {"installed", "config-files", "not-installed"}
+        ]
         for name in unfinished:
             if name not in self.broken and packages[name].flag == "ok":
                 packages[name].state = "installed"
@@ -201,6 +210,10 @@ class FakeApt:
         words = argv[argv.index(verb) + 1 :]
         packages = {name: each for name, each in _packages(world).items() if each.state != "config-files"}
         changes: list[tuple[str, str, str]] = []
+        if "--fix-broken" in argv:
+            return [("Inst", name, max(self.offers[name], key=key_of)) for name in sorted(self.lacking)], "", ""
+        if self.lacking:
+            return [], "E: Unmet dependencies. Try 'apt --fix-broken install' with no packages.\n", ""
         leaving = "Purg" if verb == "purge" else "Remv"
         complaints = out = ""
         for word in words:

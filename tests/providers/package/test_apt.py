@@ -126,6 +126,8 @@ def test_the_candidate_is_taken_where_it_will_do(wanted: str, chosen: str) -> No
         ),
         ("E: Could not get lock /var/lib/apt/lists/lock. It is held by process 9\n", FailureCause.BUSY, "9"),
         ("dpkg: error: dpkg frontend lock was locked by another process with pid 71\n", FailureCause.BUSY, "71"),
+        ("dpkg: error: dpkg frontend lock was locked by apt process with pid 7\n", FailureCause.BUSY, "7 (apt)"),
+        ("dpkg: error: dpkg database lock was locked by another process\n", FailureCause.BUSY, ""),
         ("E: Failed to fetch http://a/x.deb  404  Not Found\n", FailureCause.NETWORK, ""),
         ("W: Failed to fetch http://a/InRelease  Temporary failure resolving 'a'\n", FailureCause.NETWORK, ""),
         ("E: You don't have enough free space in /var/cache/apt/archives/.\n", FailureCause.NO_SPACE, ""),
@@ -211,3 +213,10 @@ def test_who_holds_the_lock_is_said_while_apt_waits() -> None:
     assert holder_of(f"{waiting}E: Unable to acquire the dpkg frontend lock, is another process using it?\n") == (
         "25 (python3)"
     )
+
+
+def test_apt_says_that_packages_lack_others() -> None:
+    said = "E: Unmet dependencies. Try 'apt --fix-broken install' with no packages (or specify a solution).\n"
+    assert parse_simulation(100, " app : Depends: lib but it is not going to be installed\n", said).is_broken
+    other = "E: Unable to correct problems, you have held broken packages.\n"
+    assert not parse_simulation(100, " app : Depends: lib but it is not installable\n", other).is_broken

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from attrs import evolve
 
 from datum.model.graph import DependencyKind, Target
 from datum.model.identity import ResourceId
@@ -401,3 +402,47 @@ def test_a_holder_that_apt_does_not_name_is_looked_up() -> None:
     host.world.remove("/proc/71/comm")
     with pytest.raises(HostError, match="process 71 holds the lock"):
         commit(host, PROVIDER.parse("app", {}))
+
+
+def test_a_removal_that_dpkg_has_not_finished_is_finished() -> None:
+    """The engine sweeps it: the package counts as gone, and nobody else could use apt."""
+    apt, host = FakeApt(), FakeHost()
+    apt.install_in(host, interrupted=[Stanza("app", state="config-files")])
+    gone = evolve(related("app", index()), is_going=True)
+    seen = PROVIDER.observe(host.reader(), {"app": gone})["app"]
+    assert seen == Absent({"state": "config-files", "database": "interrupted", "residue": True})
+    writer = host.writer()
+    PROVIDER.apply(writer, gone, Step(Operation.DELETE, (Change("residue", before=True, after=None),)))
+    assert [argv[-2:] for argv in apt.log] == [("--configure", "-a")]
+    assert apt.scopes == [SCOPE]
+    assert PROVIDER.observe(host.reader(), {"app": gone})["app"] == Absent({"state": "config-files"})
+
+
+@pytest.mark.parametrize(
+    ("held", "is_begun"),
+    [
+        ("1: POSIX  ADVISORY  WRITE 813 00:2a:lock-frontend 0 EOF\n", False),
+        ("1: FLOCK  ADVISORY  WRITE 813 00:2a:lock 0 EOF\n", True),
+        ("1: POSIX  ADVISORY  READ 813 00:2a:lock 0 EOF\n", True),
+        ("1: POSIX  ADVISORY  WRITE 813 00:2a:other 0 EOF\n", True),
+        ("", True),
+    ],
+)
+def test_a_journal_of_a_dpkg_that_works_is_no_leftover(held: str, *, is_begun: bool) -> None:
+    host = FakeHost()
+    FakeApt().install_in(host, interrupted=[Stanza("app")])
+    for name in ("lock", "lock-frontend"):
+        host.add_file(f"/var/lib/dpkg/{name}", b"")
+    host.add_file("/proc/locks", held.encode())
+    seen = PROVIDER.observe(host.reader(), {"app": related("app", index())})["app"]
+    assert isinstance(seen, Present)
+    assert seen.fields.get("residue", False) is is_begun
+
+
+@pytest.mark.parametrize("state", ["installed", "half-configured", "half-installed", "unpacked"])
+def test_of_a_package_that_goes_it_counts_that_it_is_there(state: str) -> None:
+    """Its state changes when dpkg finishes in an earlier transaction of the pass, and it is to go all the same."""
+    host = arranged(FakeApt(), Stanza("app", state=state))
+    seen = PROVIDER.observe(host.reader(), {"app": evolve(related("app", index()), is_going=True)})["app"]
+    assert isinstance(seen, Present)
+    assert seen.fields["state"] == "installed"
