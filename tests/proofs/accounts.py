@@ -13,8 +13,9 @@ _NAMES: Final = ("passwd", "group", "shadow", "gshadow", "subuid", "subgid")
 FILES: Final = frozenset(f"etc/{name}" for name in _NAMES)
 _ANY: Final = f"etc/({'|'.join(_NAMES)})"
 # As it was before the last change, however many there were; the next change of the file that the tool was writing,
-# which nobody reads; the number of a process on its way to a lock, which nobody reads either.
-_UNREAD: Final = re.compile(rf"{_ANY}(-|\+|\.\d+)|run/mount")
+# which nobody reads; the number of a process on its way to a lock, and the copy that vipw makes, which nobody reads
+# either.
+_UNREAD: Final = re.compile(rf"{_ANY}(-|\+|\.\d+)|etc/passwd\.edit|run/mount")
 # Of a process that is gone: the tools take it for none.
 _LOCK: Final = re.compile(rf"{_ANY}\.lock")
 # The day of a change, and the first number that was free.
@@ -23,15 +24,6 @@ _CHOSEN: Final = {
     "etc/gshadow": (rb"^([^:]*:)[x!]:", rb"\1!:"),
     **dict.fromkeys(("etc/subuid", "etc/subgid"), (rb"^([^:]*:)\d+", rb"\1*")),
 }
-# A file, and the one that has its accounts: userdel(8) and groupdel(8) write that first. What is left then counts for
-# nobody, and goes when an account of that name is made.
-_OF: Final = {
-    "etc/shadow": "etc/passwd",
-    "etc/subuid": "etc/passwd",
-    "etc/subgid": "etc/passwd",
-    "etc/gshadow": "etc/group",
-}
-_LEFT: Final = re.compile(r"no matching (password|group) file entry in /etc/(passwd|group)\n.*\n?")
 _UNCHANGED: Final = re.compile(r"(pwck|grpck): no changes\n?")
 
 
@@ -48,9 +40,6 @@ def is_of_no_account(root: Path, path: str) -> bool:
 def plain(root: Path, path: str) -> bytes:
     """Return the content of one of the files, in an order of its own."""
     lines = _lines(root, path)
-    if path in _OF:
-        known = {line.partition(b":")[0] for line in _lines(root, _OF[path])}
-        lines = [line for line in lines if line.partition(b":")[0] in known]
     if path in _CHOSEN:
         lines = [re.sub(*_CHOSEN[path], line) for line in lines]
     if path in {"etc/group", "etc/gshadow"}:
@@ -63,7 +52,7 @@ def complaints(root: Path) -> Iterator[str]:
     for tool in ("pwck", "grpck"):
         argv = ["chroot", str(root), tool, "-r", "-q"]
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        said = _UNCHANGED.sub("", _LEFT.sub("", done.stdout + done.stderr)).strip()
+        said = _UNCHANGED.sub("", done.stdout + done.stderr).strip()
         if done.returncode and said:
             yield f"{tool} -r -q says {said}"
 

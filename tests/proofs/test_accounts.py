@@ -1,7 +1,10 @@
 """Accounts on a real Debian, made, changed and removed by its own shadow tools."""
 
+import base64
+import hashlib
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,10 +14,11 @@ from tests.harness.booted import Booted
 from tests.harness.machine import Machine
 from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
-from tests.proofs.on_host import FleetOnHost
+from tests.proofs.on_host import PLACE, FleetOnHost
 
 HASH: Final = "$6$saltsalt$" + "a" * 86
 OTHER_HASH: Final = "$y$j9T$saltsalt$" + "b" * 43
+THIRD_HASH: Final = "$y$j9T$saltsalt$" + "c" * 43
 _LOG: Final = "/var/log/usermod"
 _SPY: Final = f'#!/bin/sh\necho "$@" >> {_LOG}\nexec /usr/sbin/usermod.real "$@"\n'
 
@@ -181,19 +185,52 @@ def test_lock_and_password_are_two_things(machine: Oneshot, fleet: FleetOnHost) 
     assert "nothing to do" in fleet.datum(machine, "apply")
 
 
+def traces_of(*secrets: str) -> Iterator[str]:
+    """Yield what would give a hash away: itself, written otherwise, or any digest of it that takes no key."""
+    for secret in secrets:
+        for text in (secret, f"!{secret}", f"{secret}\n", secret.rpartition("$")[2]):
+            data = text.encode()
+            digests = [hashlib.new(name, data).digest() for name in ("md5", "sha1", "sha256", "sha512", "blake2b")]
+            for each in (data, *digests):
+                yield each.hex()
+                yield base64.b64encode(each).decode().rstrip("=")
+                yield base64.urlsafe_b64encode(each).decode().rstrip("=")
+            yield text.strip()
+
+
 def test_a_hash_stands_in_no_argument_and_in_nothing_that_is_written(machine: Oneshot, fleet: FleetOnHost) -> None:
-    """Neither the plan, nor the report, nor the argv of any program shows it."""
-    fleet.commit(user(password=HASH))
+    """Neither the plan, its record, the report, nor the argv of any program shows it, or what is made from it."""
+    machine.run(["sh", "-c", "for name in changed kept broken; do useradd $name; done"])
+    machine.run(["chpasswd", "-e"], input=f"changed:{THIRD_HASH}\nkept:{OTHER_HASH}\n")
+    shadow = machine.read("/etc/shadow").decode()
+    machine.write("/etc/shadow", re.sub(r"broken:!:\d+", f"broken:!:{THIRD_HASH}", shadow), mode=0o640)
+    made = {**user(password=HASH), "user:changed": {"password": HASH, "locked": True}}
+    fleet.commit({**made, "user:kept": {"password": OTHER_HASH}, "user:broken": {"password": OTHER_HASH}})
     fleet.enrol(machine)
-    said = fleet.datum(machine, "plan") + fleet.datum(machine, "plan", "--json")
+    said = fleet.datum(machine, "plan", "--record", "/srv/record")
+    said += fleet.datum(machine, "plan", "--json")
+    said += fleet.datum(machine, "plan", "--observed", "/srv/record", "--fleet", PLACE)
     strace = ["strace", "-f", "-qq", "-e", "trace=execve", "-s", "9999", "-o", "/srv/trace"]
-    traced = machine.run([*strace, *fleet.argv, "apply"], env=fleet.env)
-    written = machine.run(["sh", "-c", "cat /var/log/datum/reports/* /srv/trace"]).stdout
+    traced = machine.run([*strace, *fleet.argv, "apply"], env=fleet.env, check=False)
+    written = machine.run(["sh", "-c", "cat /var/log/datum/reports/* /srv/trace /srv/record"]).stdout
+    written += machine.run(["sh", "-c", "grep -r '' /var/lib/datum --exclude-dir=*.git --exclude-dir=objects"]).stdout
     assert "chpasswd" in written
-    assert line_of(machine, "/etc/shadow", "deploy").split(":")[1] == HASH
-    for text in (said, traced.stdout, traced.stderr, written):
-        assert HASH not in text
-        assert HASH.rpartition("$")[2] not in text
+    assert "has something else" in written
+    found = [line_of(machine, "/etc/shadow", name).split(":")[1] for name in ("deploy", "changed", "kept")]
+    assert found == [HASH, f"!{HASH}", OTHER_HASH]
+    said += fleet.datum(machine, "report") + fleet.datum(machine, "adopt", "user:changed")
+    shown = said + traced.stdout + traced.stderr + written
+    assert not [text for text in traces_of(HASH, OTHER_HASH, THIRD_HASH) if text in shown]
+
+
+def test_a_plan_with_a_password_is_made_again_from_its_record(machine: Oneshot, fleet: FleetOnHost) -> None:
+    machine.run(["sh", "-c", "useradd deploy; useradd kept"])
+    machine.run(["chpasswd", "-e"], input=f"deploy:{OTHER_HASH}\nkept:{HASH}\n")
+    fleet.commit({**user(password=HASH), "user:kept": {"password": HASH}})
+    fleet.enrol(machine)
+    planned = fleet.datum(machine, "plan", "--json", "--record", "/srv/record")
+    assert outcomes(planned) == {"user:deploy": None}
+    assert fleet.datum(machine, "plan", "--observed", "/srv/record", "--fleet", PLACE, "--json") == planned
 
 
 def test_an_account_that_anybody_can_enter_is_an_error(machine: Oneshot, fleet: FleetOnHost) -> None:
@@ -249,6 +286,33 @@ def test_locks_of_others_are_waited_for_and_then_it_is_busy(machine: Oneshot, fl
     assert outcomes(said)["user:deploy"] == "applied"
 
 
+def test_a_full_disk_is_told_as_such_and_not_as_a_lock(machine: Oneshot, fleet: FleetOnHost) -> None:
+    """The tools say that they cannot lock, and mean that they cannot write the lock."""
+    machine.run(["mount", "-t", "tmpfs", "tmpfs", "/var/log/datum", "-o", "X-mount.mkdir,mode=0755"])
+    machine.run(["mount", "-t", "tmpfs", "tmpfs", "/var/lib/datum", "-o", "X-mount.mkdir,mode=0755"])
+    fleet.commit({**user(), "group:web": {}})
+    fleet.enrol(machine)
+    machine.fill()
+    said = fleet.datum(machine, "apply", "--json", code=1)
+    assert set(outcomes(said).values()) <= {"failed", "skipped"}
+    assert "accounts-unwritable" in said
+    assert "file write error: No space left on device" in said
+    assert "accounts-locked" not in said
+    machine.free()
+    assert set(outcomes(fleet.datum(machine, "apply", "--json")).values()) == {"applied"}
+
+
+def test_a_read_only_etc_is_told_as_such_and_not_as_a_lock(machine: Oneshot, fleet: FleetOnHost) -> None:
+    fleet.commit(user())
+    fleet.enrol(machine)
+    machine.set_read_only("/etc")
+    said = fleet.datum(machine, "apply", "--json", code=1)
+    assert "accounts-unwritable" in said
+    assert "/etc/.pwd.lock: Read-only file system" in said
+    machine.set_writable("/etc")
+    assert outcomes(fleet.datum(machine, "apply", "--json")) == {"user:deploy": "applied"}
+
+
 def test_an_account_of_another_source_is_refused(machine: Oneshot, fleet: FleetOnHost) -> None:
     """It is known to NSS only: what the shadow tools would make would stand beside it under the same name."""
     record = {"userName": "ldap", "uid": 7000, "gid": 7000, "disposition": "regular"}
@@ -274,6 +338,26 @@ def test_removing_an_account_keeps_its_home_and_takes_its_group(machine: Oneshot
     assert not line_of(machine, "/etc/group", "deploy")
     assert line_of(machine, "/etc/group", "web")
     assert machine.run(["ls", "/home/deploy"]).stdout == "a\n"
+
+
+@pytest.mark.parametrize("members", ["", "www"])
+def test_removing_an_account_leaves_the_group_of_its_name_that_is_declared(
+    machine: Oneshot, fleet: FleetOnHost, members: str
+) -> None:
+    """Number and members stay, and so does what lies in the home: nothing of it changes hands."""
+    machine.run(["sh", "-c", "useradd www; useradd -m deploy; gpasswd -a deploy mail; touch /home/deploy/a"])
+    machine.run(["gpasswd", "--members", members, "deploy"])
+    files = ("/etc/group", "/etc/gshadow")
+    before = [line_of(machine, file, "deploy") for file in files]
+    home = machine.run(["stat", "-c", "%u:%g %a", "/home/deploy", "/home/deploy/a"]).stdout
+    fleet.commit({"user:deploy": {"absent": True, "allow": ["access_loss"]}, "group:deploy": {}})
+    fleet.enrol(machine)
+    assert "Converged" in fleet.datum(machine, "apply")
+    assert not line_of(machine, "/etc/passwd", "deploy")
+    assert [line_of(machine, file, "deploy") for file in files] == before
+    assert machine.run(["stat", "-c", "%u:%g %a", "/home/deploy", "/home/deploy/a"]).stdout == home
+    assert "nothing to do" in fleet.datum(machine, "apply")
+    assert not machine.run(["sh", "-c", "grep -w deploy /etc/group | grep -v ^deploy:"], check=False).stdout
 
 
 def test_root_and_accounts_of_the_system_are_never_removed(machine: Oneshot, fleet: FleetOnHost) -> None:

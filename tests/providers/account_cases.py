@@ -111,6 +111,20 @@ class Checks:
     """The checks of one type."""
 
     provider: AnyProvider
+    cases: tuple[AccountCase, ...]
+
+    @classmethod
+    def of(cls, provider: AnyProvider) -> "Checks":
+        return cls(provider, read_cases(provider.type_name))
+
+    def with_a_plan(self) -> list[AccountCase]:
+        return [case for case in self.cases if "unobservable" not in case.data["observed"]]
+
+    def with_a_step(self) -> list[AccountCase]:
+        return [case for case in self.cases if "runs" in case.data]
+
+    def with_a_deletion(self) -> list[AccountCase]:
+        return [case for case in self.cases if "absent" in case.data]
 
     def see(self, case: AccountCase, host: FakeHost) -> Observation:
         desired = self.provider.parse(case.name, case.attributes)
@@ -121,9 +135,11 @@ class Checks:
         assert not isinstance(seen, Unobservable), seen
         return self.provider.plan(self.provider.parse(case.name, case.attributes), seen)
 
-    def check_seen(self, case: AccountCase) -> None:
+    def check_keys(self, case: AccountCase) -> None:
         assert set(case.data) <= KEYS
         assert case.data["about"].endswith(".")
+
+    def check_seen(self, case: AccountCase) -> None:
         host, about = case.make_host(), case.data["observed"]
         found = self.see(case, host)
         assert not host.journal
@@ -205,6 +221,4 @@ def _shown(value: Any) -> Any:
         return f"not applicable: {value.cause}"
     if isinstance(value, Unobservable):
         return f"unobservable: {value.cause}"
-    if isinstance(value, str) and value.startswith("sha256:"):
-        return "a hash"
     return list(value) if isinstance(value, tuple) else value

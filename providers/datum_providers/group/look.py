@@ -6,6 +6,7 @@ from typing import Final
 from attrs import frozen
 
 from datum.model.observation import Absent, FieldValue, Observation, Present
+from datum.model.plan import RESIDUE
 from datum.provider.host import HostError, HostReader
 from datum_providers.group.desired import DesiredGroup
 from datum_providers.shared.account_files import AccountFiles, GroupLine, as_json, read_gshadow
@@ -54,7 +55,11 @@ class Look:
                 {"foreign": True, "gid": gid, "name": wanted.name},
                 obstacles=(f"{wanted.name} is no group of /etc/group: another source of nsswitch.conf has it.",),
             )
-        return Absent(self._around(wanted, None))
+        fields = self._around(wanted, None)
+        if wanted.name in (self.gshadow or {}):
+            # groupdel(8) writes group first.
+            fields[RESIDUE] = True
+        return Absent(fields)
 
     def _present(self, wanted: DesiredGroup, line: GroupLine) -> Present:
         fields: dict[str, FieldValue] = {"name": line.name}

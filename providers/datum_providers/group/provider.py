@@ -1,12 +1,14 @@
 """The resource type `group`: one group of this host's own files, its number and its members."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
 from attrs import evolve
 
+from datum.model.access import Access, GroupAccount
+from datum.model.content import Content
 from datum.model.graph import Target
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
@@ -103,6 +105,14 @@ class GroupProvider:
     def removal(self, desired: DesiredGroup) -> Removal:  # noqa: ARG002 - of every group
         """Return that groups are never removed by dropping them: files would belong to nobody."""
         return Removal.NEVER
+
+    def access(
+        self,
+        desired: Mapping[str, DesiredGroup],
+        text_of: Callable[[Content], str | None],  # noqa: ARG002 - as the contract has it
+    ) -> Mapping[str, tuple[Access, ...]]:
+        """Return number and members."""
+        return {name: (GroupAccount(one.name, one.gid, one.members),) for name, one in desired.items()}
 
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:
         """Return the number; who is a member is most often said by users."""

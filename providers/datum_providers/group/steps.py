@@ -6,20 +6,23 @@ from datum.model.graph import NOTHING, Target
 from datum.model.json import JsonValue
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, Present
-from datum.model.plan import Change, Effect, Need, Operation, Step
+from datum.model.plan import RESIDUE, Change, Effect, Need, Operation, Step
 from datum.provider.host import HostWriter
 from datum_providers.group.desired import DesiredGroup
+from datum_providers.shared.account_lines import PATHS_OF_GROUP, forget
 from datum_providers.shared.account_tools import run_tool
 from datum_providers.shared.admins import ADMIN_GROUPS
-from datum_providers.shared.kinds import comparable
+from datum_providers.shared.kinds import comparable, residue_change
 
 
 def plan_group(desired: DesiredGroup, observed: Present | Absent) -> Step | None:
-    """Return the step; changes stand in the order name, unfinished, gid, members, system."""
+    """Return the step; changes stand in the order name, unfinished, gid, members, system, residue."""
     if isinstance(observed, Absent):
         wanted = (("name", desired.name), *_plain(desired), ("system", desired.is_system or None))
         changes = tuple(Change(name, None, value) for name, value in wanted if value is not None)
-        return Step(Operation.CREATE, changes, _needs(desired, observed, {"gid", "members"}))
+        return Step(
+            Operation.CREATE, (*changes, *residue_change(observed)), _needs(desired, observed, {"gid", "members"})
+        )
     if observed.fields.get("foreign") is True:
         detail = observed.obstacles[0] if observed.obstacles else "It is a group of another source."
         return Step(Operation.UPDATE, (Change("foreign", before=True, after=False),), (_never(desired, detail),))
@@ -85,10 +88,14 @@ def apply_group(writer: HostWriter, desired: DesiredGroup, step: Step) -> None:
     Raises:
         HostError: it failed; what was done by then stays, and the next pass does the rest.
     """
+    changes = {change.name: change for change in step.changes}
+    if RESIDUE in changes:
+        forget(writer, desired.name, PATHS_OF_GROUP)
+    if changes.keys() == {RESIDUE}:
+        return
     if step.operation is Operation.DELETE:
         run_tool(writer, "groupdel", desired.name)
         return
-    changes = {change.name: change for change in step.changes}
     if step.operation is Operation.CREATE:
         system = ("--system",) if desired.is_system else ()
         gid = () if desired.gid is None else ("--gid", str(desired.gid))

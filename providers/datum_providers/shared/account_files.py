@@ -20,8 +20,9 @@ GSHADOW: Final = "/etc/gshadow"
 IN_SHADOW: Final = "x"
 """The password of a line of passwd whose real one stands in shadow."""
 
-# Bytes of one file.
-_LIMIT: Final = 64 << 20
+LIMIT: Final = 64 << 20
+"""Bytes of one file."""
+
 _PASSWD_FIELDS: Final = 7
 _GROUP_FIELDS: Final = 4
 _SHADOW_FIELDS: Final = 9
@@ -153,8 +154,9 @@ def _exactly(parts: list[str], count: int) -> list[str]:
 
 
 def _number(text: str) -> int:
+    """Return a number; what stands there instead is not shown, since it may be a hash that slipped out of its place."""
     if not (text.isascii() and text.isdigit()) or len(text) > len(str(2**32)):
-        raise ValueError(f"has '{text}' for a number")
+        raise ValueError("has something else where a number is needed")
     return int(text)
 
 
@@ -224,7 +226,7 @@ def read_gshadow(reader: HostReader) -> Mapping[str, frozenset[str]] | None:
     try:
         if not isinstance(reader.examine(GSHADOW), FileFacts):
             return None
-        text = reader.read_file(GSHADOW, limit=_LIMIT).decode("utf-8", "surrogateescape")
+        text = reader.read_file(GSHADOW, limit=LIMIT).decode("utf-8", "surrogateescape")
     except HostError as error:
         if error.cause is not Cause.DENIED:
             raise
@@ -243,7 +245,7 @@ def _text(reader: HostReader, path: str) -> bytes | None:
     try:
         if not isinstance(reader.examine(path), FileFacts):
             return None
-        data = reader.read_file(path, limit=_LIMIT)
+        data = reader.read_file(path, limit=LIMIT)
     except HostError as error:
         if error.cause.is_sickness or error.cause is Cause.DENIED:
             raise

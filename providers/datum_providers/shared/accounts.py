@@ -10,6 +10,7 @@ from typing import Final
 
 from attrs import field, frozen
 
+from datum.model.access import Rights
 from datum.model.graph import Target
 from datum.model.manifest import AttributeValue
 from datum.model.observation import Absent, FieldValue, NotApplicable, Present
@@ -76,6 +77,22 @@ class Owners:
             HostError: the host has no such account.
         """
         return user_number(reader, self.owner), group_number(reader, self.group)
+
+
+def rights_as_declared(
+    path: str, mode: str | None, owners: Owners, *, is_made: bool = True, is_directory: bool = False
+) -> Rights:
+    """Return who may do what with a path, as it is declared; of what Datum makes root's where nothing is declared.
+
+    Args:
+        path: in normal form.
+        mode: four octal digits, None for none declared.
+        owners: as declared.
+        is_made: Datum makes what is not there, so an undeclared owner is not just what is found.
+        is_directory: what stands there.
+    """
+    default = "root" if is_made else None
+    return Rights(path, mode, owners.owner or default, owners.group or default, is_directory)
 
 
 def is_number(account: str) -> bool:

@@ -14,6 +14,9 @@ NEW_UNIT_FILE: Final = "new_unit_file"
 """Space of what a change of a unit file or drop-in makes of a unit, by its full name: it may hold wishes that the unit
 as it is loaded cannot."""
 
+AGENT: Final = "datum.service"
+"""The unit in which passes run that nobody starts by hand."""
+
 _LONGEST: Final = 255
 _STEM: Final = re.compile(r"[A-Za-z0-9:_.\\-]+(@[A-Za-z0-9:_.\\-]*)?")
 _SUFFIXES: Final = frozenset({
@@ -105,6 +108,18 @@ def short_name(unit: UnitName) -> str:
     """Return a full name without `.service`, where that still is the name of this unit."""
     short = unit.full.removesuffix(".service")
     return unit.full if short.rpartition(".")[2] in _SUFFIXES and short != unit.full else short
+
+
+def obstacles_of(unit: UnitName, *, runs: bool) -> tuple[str, ...]:
+    """Return why a unit that would be stopped for its removal cannot be removed: the agent cannot stop itself.
+
+    Args:
+        unit: any.
+        runs: whether it would have to be stopped.
+    """
+    if unit.full != AGENT or not runs:
+        return ()
+    return (f"{AGENT} is the agent, and runs: no pass stops what it runs in.",)
 
 
 def unit_path(name: str) -> str:

@@ -1,16 +1,15 @@
 """What a declaration of a user means, in normal form. Pure."""
 
 import datetime as dt
-import hashlib
 import re
 from collections.abc import Mapping
 from typing import Final
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from datum.model.manifest import AttributeValue
 from datum.model.secret import Secret
-from datum.provider.contract import DesiredError
+from datum.provider.contract import DesiredError, TargetIndex
 from datum_providers.shared.account_names import account_name, line_path, line_text
 from datum_providers.shared.accounts import parse_account
 
@@ -25,6 +24,12 @@ WITH_HOME: Final = "!unfinished-with-home"
 
 NO_PASSWORD: Final = "*"  # noqa: S105 - the opposite of one
 """A password field that no password fits."""
+
+AS_DECLARED: Final = "as declared"
+"""Stands in a plan, a report or a record for the hash that is declared: nothing that is made from it goes there."""
+
+OTHER: Final = "other"
+"""The same of any other hash."""
 
 DAY_FIELDS: Final = ("min_days", "max_days", "warn_days", "inactive_days")
 """Aging of the password: days, -1 for none."""
@@ -61,6 +66,9 @@ class DesiredUser:
     # Of one that is made.
     is_system: bool = False
     creates_home: bool = True
+    # The group of its name is declared by itself: it stays where the account goes. Known once the graph is; says
+    # nothing of the account.
+    leaves_group: bool = field(default=False, eq=False)
 
     @property
     def is_bare(self) -> bool:
@@ -70,8 +78,8 @@ class DesiredUser:
 
     @property
     def password_form(self) -> str | None:
-        """What a plan shows and compares of the password: `*`, or a digest of the hash."""
-        return None if self.password is None else password_form(self.password.reveal.decode())
+        """What a plan shows and compares of the password: `*`, or that it is the declared one."""
+        return None if self.password is None else password_form(self.password.reveal.decode(), self.password)
 
 
 def normal_name(name: str) -> str:
@@ -110,11 +118,21 @@ def parse_user(name: str, attributes: Mapping[str, AttributeValue]) -> DesiredUs
     )
 
 
-def password_form(text: str) -> str:
-    """Return what is shown of a password field without its lock: digests of hashes say nothing of a password."""
+def relate_user(desired: DesiredUser, index: TargetIndex) -> DesiredUser:
+    """Return it with what is declared of the group of its name."""
+    return evolve(desired, leaves_group=desired.name in index.keys("group"))
+
+
+def password_form(text: str, declared: Secret | None) -> str:
+    """Return what is shown of a password field without its lock: in words, since any digest without a key is an oracle.
+
+    Args:
+        text: the field; surrogate escapes stand for bytes that are not UTF-8.
+        declared: what the resource declares.
+    """
     if text in {"", NO_PASSWORD}:
         return text
-    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()}"
+    return AS_DECLARED if declared == Secret(text.encode("utf-8", "surrogateescape")) else OTHER
 
 
 def split_lock(text: str) -> tuple[bool, str]:

@@ -2,9 +2,10 @@
 
 from collections.abc import Set as AbstractSet
 
-from datum.model.plan import Change, Operation, Step
+from datum.model.plan import RESIDUE, Change, Operation, Step
 from datum.provider.host import FileFacts, HostError, HostWriter, Missing
 from datum_providers.shared.account_files import PASSWD, AccountFiles, PasswdLine
+from datum_providers.shared.account_lines import forget, paths_of_user
 from datum_providers.shared.account_tools import run_tool
 from datum_providers.shared.processes import require_idle
 from datum_providers.user.desired import (
@@ -16,11 +17,15 @@ from datum_providers.user.desired import (
     DesiredUser,
     split_lock,
 )
-from datum_providers.user.home import fill_home
+from datum_providers.user.home import fill_home, is_begun, require_safe
 from datum_providers.user.steps import home_of
 
 _CHAGE: dict[str, str] = dict(zip(DAY_FIELDS, ("--mindays", "--maxdays", "--warndays", "--inactive"), strict=True))
 _TEXTS = ("comment", "home", "shell")
+# The group of those who shall have none, as every distribution numbers it.
+_NOGROUP = 65534
+# No directory (Debian Policy 9.2.3): usermod(8) gives what lies in the home to a new primary group, and finds nothing.
+_NO_HOME = "/nonexistent"
 # What usermod(8) does not change of an account that has processes.
 _ONLY_IDLE = frozenset({"uid", "home"})
 
@@ -33,9 +38,14 @@ def apply_user(writer: HostWriter, desired: DesiredUser, step: Step) -> None:
     """
     changed = {change.name for change in step.changes}
     match step.operation:
+        case Operation.DELETE if changed == {RESIDUE}:
+            _forget(writer, desired)
         case Operation.DELETE:
             _remove(writer, desired)
         case Operation.CREATE:
+            if RESIDUE in changed:
+                # useradd would give it a second range of subordinate ids.
+                _forget(writer, desired)
             mark = _mark(writer, desired)
             _create(writer, desired, desired.uid, mark=mark)
             _complete(writer, desired, mark)
@@ -47,12 +57,24 @@ def apply_user(writer: HostWriter, desired: DesiredUser, step: Step) -> None:
             _set_password(writer, desired, changed)
 
 
+def _forget(writer: HostWriter, desired: DesiredUser) -> None:
+    forget(writer, desired.name, paths_of_user(AccountFiles.read(writer), desired.name))
+
+
 def _remove(writer: HostWriter, desired: DesiredUser) -> None:
-    """Take it out of groups first: if userdel is interrupted, the next account of this name would be in them."""
+    """Take it out of groups first: if userdel is interrupted, the next account of this name would be in them.
+
+    userdel(8) takes the primary group along that has the account's name and no other member; where that is declared,
+    the account leaves it before. What was its home stays as it is.
+    """
     files = AccountFiles.read(writer)
     _require_idle(writer, files, desired)
-    if files.groups_listing(desired.name):
-        run_tool(writer, "usermod", "--groups", "", desired.name)
+    argv = ["--groups", ""] if files.groups_listing(desired.name) else []
+    line = files.users.get(desired.name)
+    if desired.leaves_group and line is not None and _has_own_group(files, line):
+        argv += ["--gid", _other_group(files, line), "--home", _NO_HOME]
+    if argv:
+        run_tool(writer, "usermod", *argv, desired.name)
     run_tool(writer, "userdel", desired.name)
 
 
@@ -66,7 +88,7 @@ def _create_anew(writer: HostWriter, desired: DesiredUser) -> None:
     """Make again what was interrupted, with the same number; nobody can have entered it yet."""
     files = AccountFiles.read(writer, with_shadow=True)
     line = files.users[desired.name]
-    is_home_begun = files.password_of(line) == WITH_HOME and isinstance(writer.examine(line.home), FileFacts)
+    is_home_begun = files.password_of(line) == WITH_HOME and is_begun(writer, line)
     _keep_group(writer, files, line)
     run_tool(writer, "userdel", desired.name)
     uid = line.uid if desired.uid is None else desired.uid
@@ -79,19 +101,35 @@ def _create_anew(writer: HostWriter, desired: DesiredUser) -> None:
 
 def _keep_group(writer: HostWriter, files: AccountFiles, line: PasswdLine) -> None:
     """Have the account leave the group of its name, which userdel would take along; it may be declared by itself."""
-    group = files.groups.get(line.name)
-    if group is None or group.gid != line.gid:
+    if not _has_own_group(files, line):
         return
-    elsewhere = next(other.gid for other in files.groups.values() if other.gid != line.gid)
-    run_tool(writer, "usermod", "--gid", str(elsewhere), line.name)
+    run_tool(writer, "usermod", "--gid", _other_group(files, line), line.name)
     # The group itself may have no line in gshadow yet.
     run_tool(writer, "groupmod", "--password", "!", line.name)
 
 
+def _has_own_group(files: AccountFiles, line: PasswdLine) -> bool:
+    group = files.groups.get(line.name)
+    return group is not None and group.gid == line.gid
+
+
+def _other_group(files: AccountFiles, line: PasswdLine) -> str:
+    """Return the number of a group that is not the account's own: the one that gives no rights, where it is there."""
+    others = sorted({group.gid for group in files.groups.values()} - {line.gid})
+    return str(_NOGROUP if _NOGROUP in others or not others else others[-1])
+
+
 def _mark(writer: HostWriter, desired: DesiredUser) -> str:
-    """Return what says that the account is unfinished."""
-    makes_home = desired.creates_home and isinstance(writer.examine(home_of(desired)), Missing)
-    return WITH_HOME if makes_home else UNFINISHED
+    """Return what says that the account is unfinished.
+
+    Raises:
+        HostError: somebody could take its home away while it is made.
+    """
+    home = writer.examine(home_of(desired))
+    if not (desired.creates_home and isinstance(home, Missing)):
+        return UNFINISHED
+    require_safe(home_of(desired), home, desired.uid)
+    return WITH_HOME
 
 
 def _complete(writer: HostWriter, desired: DesiredUser, mark: str) -> None:

@@ -5,10 +5,13 @@ from typing import Final
 
 from attrs import frozen
 
-from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present, Unobservable
+from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present, Unobservable, UnsafeFolder
+from datum.model.plan import RESIDUE
 from datum.provider.host import HostError, HostReader, Missing
 from datum_providers.shared.account_files import IN_SHADOW, AccountFiles, PasswdLine, ShadowLine, as_json, read_gshadow
-from datum_providers.shared.accounts import is_number
+from datum_providers.shared.account_lines import subordinate_names
+from datum_providers.shared.accounts import Accounts, Owners, is_number
+from datum_providers.shared.safety import unsafe_above
 from datum_providers.user.desired import (
     DAY_FIELDS,
     UNFINISHED,
@@ -18,6 +21,7 @@ from datum_providers.user.desired import (
     password_form,
     split_lock,
 )
+from datum_providers.user.steps import home_of
 
 NO_SHADOW: Final = NotApplicable("no-shadow")
 
@@ -34,7 +38,10 @@ def observe_users(reader: HostReader, desired: Mapping[str, DesiredUser]) -> Map
     if not desired:
         return {}
     try:
-        look = Look(reader, AccountFiles.read(reader, with_shadow=True), read_gshadow(reader) or {})
+        files = AccountFiles.read(reader, with_shadow=True)
+        is_any_gone = any(name not in files.users for name in desired)
+        subordinate = subordinate_names(reader) if is_any_gone else frozenset()
+        look = Look(reader, files, read_gshadow(reader) or {}, subordinate)
     except HostError as error:
         return dict.fromkeys(desired, error.unobservable())
     return {name: look.at(desired[name]) for name in sorted(desired)}
@@ -48,6 +55,8 @@ class Look:
     files: AccountFiles
     # Whom each group lists there.
     gshadow: Mapping[str, frozenset[str]]
+    # Who has subordinate ids; nobody where every wanted user is there.
+    subordinate: frozenset[str]
 
     def at(self, wanted: DesiredUser) -> Observation:
         """Look at one user."""
@@ -72,7 +81,35 @@ class Look:
                 {"foreign": True, "name": wanted.name, "uid": uid},
                 obstacles=(f"{wanted.name} is no account of /etc/passwd: another source of nsswitch.conf has it.",),
             )
-        return Absent(self._around(wanted))
+        fields = self._around(wanted)
+        if self._has_left(wanted.name):
+            fields[RESIDUE] = True
+        return Absent(fields, self._unsafe(wanted, wanted.uid, is_new=True))
+
+    def _unsafe(self, wanted: DesiredUser, uid: int | None, *, is_new: bool) -> tuple[UnsafeFolder, ...]:
+        """Return the directories through which somebody could turn elsewhere what is done to a home that is made.
+
+        Args:
+            wanted: what is declared.
+            uid: of the account, where that is known.
+            is_new: whether a home that is there is left alone.
+        """
+        try:
+            home = self.reader.examine(home_of(wanted)) if wanted.creates_home else None
+        except HostError:
+            # Making it fails, and says why.
+            return ()
+        if home is None or (is_new and not isinstance(home, Missing)):
+            return ()
+        # As if nothing stood there: whoever owns what does may take it away by then.
+        place, owners = Missing(home_of(wanted), exposures=home.exposures), Owners(str(uid or 0))
+        return unsafe_above(self.reader, Accounts.of(self.reader), home_of(wanted), place, owners)
+
+    def _has_left(self, name: str) -> bool:
+        """Whether lines of a user who is gone are still there: userdel(8) writes passwd first."""
+        shadow = self.files.shadow
+        in_shadow = shadow is not None and (name in shadow or name in shadow.odd)
+        return in_shadow or name in self.subordinate or (name in self.gshadow and name not in self.files.groups)
 
     def _around(self, wanted: DesiredUser) -> dict[str, FieldValue]:
         """Return what stands in the way of what is wanted: groups that are not there, a uid that is somebody's."""
@@ -112,9 +149,11 @@ class Look:
         fields.update((name, as_json(text)) for name, text in texts if is_bare or getattr(wanted, name) is not None)
         fields.update(self._secrets(wanted, line))
         fields.update(self._around(wanted))
-        if self._is_unfinished(line):
+        is_unfinished = self._is_unfinished(line)
+        if is_unfinished:
             fields["unfinished"] = True
-        return Present(fields, obstacles=_obstacles(line) if is_bare else ())
+        unsafe = self._unsafe(wanted, line.uid, is_new=False) if is_unfinished else ()
+        return Present(fields, obstacles=_obstacles(line) if is_bare else (), unsafe=unsafe)
 
     def _groups(self, wanted: DesiredUser, line: PasswdLine) -> tuple[str, ...]:
         """Return the groups that list it; of wanted ones those that do so in gshadow, too, which is written last."""
@@ -148,7 +187,8 @@ class Look:
         if isinstance(text, Unobservable):
             return dict.fromkeys(names, text)
         is_locked, rest = split_lock(text)
-        known: dict[str, FieldValue] = {"password": password_form(rest), "locked": is_locked, **self._aging(line)}
+        password = password_form(rest, wanted.password)
+        known: dict[str, FieldValue] = {"password": password, "locked": is_locked, **self._aging(line)}
         fields = {name: known[name] for name in names}
         if not text:
             fields["passwordless"] = True

@@ -1,10 +1,12 @@
 """The resource type `user`: one account of this host's own files, with its groups, password and dates."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
+from datum.model.access import Access, UserAccount
+from datum.model.content import Content
 from datum.model.graph import Target
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
@@ -20,7 +22,7 @@ from datum.provider.contract import (
     TargetIndex,
 )
 from datum.provider.host import HostReader, HostWriter
-from datum_providers.user.desired import NEVER, DesiredUser, normal_name, parse_user
+from datum_providers.user.desired import NEVER, DesiredUser, normal_name, parse_user, relate_user
 from datum_providers.user.doing import apply_user
 from datum_providers.user.look import observe_users
 from datum_providers.user.neighbours import edges_of_user, targets_of_user
@@ -76,6 +78,10 @@ class UserProvider:
         """Return the groups, and what the home lies on."""
         return edges_of_user(desired, index)
 
+    def relate(self, desired: DesiredUser, index: TargetIndex) -> DesiredUser:
+        """Learn whether the group of its name is declared: then it does not go with the account."""
+        return relate_user(desired, index)
+
     def observe(self, reader: HostReader, desired: Mapping[str, DesiredUser]) -> Mapping[str, Observation]:
         """Read the account files once, and answer for all."""
         return observe_users(reader, desired)
@@ -99,6 +105,14 @@ class UserProvider:
     def removal(self, desired: DesiredUser) -> Removal:  # noqa: ARG002 - of every account
         """Return that accounts are never removed by dropping them: files would belong to nobody."""
         return Removal.NEVER
+
+    def access(
+        self,
+        desired: Mapping[str, DesiredUser],
+        text_of: Callable[[Content], str | None],  # noqa: ARG002 - as the contract has it
+    ) -> Mapping[str, tuple[Access, ...]]:
+        """Return number and groups."""
+        return {name: (UserAccount(one.name, one.uid, one.group, one.groups or ()),) for name, one in desired.items()}
 
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:
         """Return attributes that declare what was observed; a password stays where it is."""

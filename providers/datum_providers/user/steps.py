@@ -11,7 +11,7 @@ from datum.model.observation import Absent, Present
 from datum.model.plan import Change, Effect, Need, Operation, Step
 from datum_providers.shared.accounts import is_number
 from datum_providers.shared.admins import ADMIN_GROUPS
-from datum_providers.shared.kinds import comparable
+from datum_providers.shared.kinds import comparable, residue_change
 from datum_providers.user.desired import DAY_FIELDS, DesiredUser
 
 _NO_SHELLS: Final = frozenset({"nologin", "false", "sync", ""})
@@ -21,7 +21,8 @@ _ROOT: Final = "root"
 def plan_user(desired: DesiredUser, observed: Present | Absent) -> Step | None:
     """Return the step; changes stand in the order of the fields on the page."""
     if isinstance(observed, Absent):
-        return Step(Operation.CREATE, _creation(desired), _account_needs(desired, observed))
+        made = (*_creation(desired), *residue_change(observed))
+        return Step(Operation.CREATE, made, _account_needs(desired, observed))
     if observed.fields.get("foreign") is True:
         detail = f"{observed.obstacles[0] if observed.obstacles else 'It is an account of another source.'}"
         return Step(Operation.UPDATE, (Change("foreign", before=True, after=False),), (_never(desired, detail),))

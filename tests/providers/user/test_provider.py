@@ -1,6 +1,6 @@
 """What the type says of targets, edges, effects, hazards, removal and adoption, and how its tools fail."""
 
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -15,7 +15,7 @@ from datum.provider.host import CommandOutcome, HostError
 from datum.testing.host import FakeHost
 from datum_providers.user.provider import UserProvider
 from tests.providers.index import Index
-from tests.providers.shadow_tools import add_shadow_tools
+from tests.providers.shadow_tools import GROUP, PASSWD, add_shadow_tools
 
 PROVIDER = UserProvider()
 CREATION = Step(Operation.CREATE, (Change("name", None, "deploy"),))
@@ -76,6 +76,27 @@ def test_a_number_that_is_given_goes_before_one_that_is_chosen() -> None:
     (edge,) = PROVIDER.edges(wanted(), index(uid__5="user:five"))
     assert (edge.target, edge.kind, edge.soft) == (ResourceId("user", "five"), DependencyKind.AFTER, True)
     assert PROVIDER.edges(wanted(uid=6), index(uid__5="user:five")) == ()
+
+
+@pytest.mark.parametrize(
+    ("holders", "line", "runs"),
+    [
+        ({"group__deploy": "group:deploy"}, "deploy:x:1000:", ["usermod --gid 33 --home /nonexistent deploy"]),
+        ({"group__deploy": "group:deploy"}, "deploy:x:4000:", []),
+        ({"group__mail": "group:mail"}, "deploy:x:1000:", []),
+    ],
+)
+def test_the_group_of_its_name_goes_with_it_unless_it_is_declared(
+    holders: dict[str, str], line: str, runs: list[str]
+) -> None:
+    host = FakeHost()
+    host.add_directory("/proc")
+    add_shadow_tools(host, passwd=f"{PASSWD}deploy:x:1000:1000::/home/deploy:/bin/sh\n", group=f"{GROUP}{line}\n")
+    desired = PROVIDER.relate(wanted(), index(**holders))
+    PROVIDER.apply(host.writer(), desired, Step(Operation.DELETE, (Change("name", "deploy", None),)))
+    assert [entry.subject for entry in host.journal] == [*runs, "userdel deploy"]
+    stays = "mail" not in "".join(holders)
+    assert (f"\n{line}\n" in host.files["/etc/group"].data.decode()) is stays
 
 
 def test_what_is_made() -> None:
@@ -166,6 +187,30 @@ def test_a_lock_of_somebody_else_is_busy_and_is_named() -> None:
     assert "/etc/passwd.lock is held by another program" in fail(host, SHELL, shell="/bin/bash").detail
     host.fail(HostError("It cannot be looked at."), subject="/etc/passwd.lock")
     assert "is held by another program" in fail(host, SHELL, shell="/bin/bash").detail
+
+
+# What usermod says before `cannot lock /etc/passwd`, what opening the first lock says, and what follows.
+LOCKS: Final = (
+    ("usermod: lock /etc/passwd.lock already used by PID 5\n", "", FailureCause.BUSY),
+    ("usermod: existing lock file /etc/passwd.lock without a PID\n", "sh: 1: read-only\n", FailureCause.BUSY),
+    ("usermod: Warning: missing or non-executable shell '/x'\n", "", FailureCause.BUSY),
+    ("usermod: /etc/passwd.52 file write error: No space left on device\n", "", FailureCause.NO_SPACE),
+    ("usermod: /etc/passwd.lock: No such file or directory\n", "", FailureCause.OTHER),
+    ("", "sh: 1: cannot create /etc/.pwd.lock: Read-only file system\n", FailureCause.READ_ONLY),
+    ("", "sh: 1: cannot create /etc/.pwd.lock: Disk quota exceeded\n", FailureCause.NO_SPACE),
+)
+
+
+@pytest.mark.parametrize(("said", "opening", "failure"), LOCKS)
+def test_a_lock_that_cannot_be_made_is_held_by_nobody(said: str, opening: str, failure: FailureCause) -> None:
+    """A full or read-only disk was told as another program that holds the lock, which ends by waiting."""
+    host = failing(CommandOutcome(1, b"", f"{said}usermod: cannot lock /etc/passwd; try again later.\n".encode()))
+    host.add_program("sh", lambda _world, _command: CommandOutcome(bool(opening), b"", opening.encode()))
+    error = fail(host, SHELL, shell="/bin/bash")
+    is_held = failure is FailureCause.BUSY
+    assert error.failure is failure
+    assert error.diagnostics[0].code == ("accounts-locked" if is_held else "accounts-unwritable")
+    assert is_held or (said or opening).strip() in error.detail
 
 
 def test_an_account_that_is_in_use_after_all_is_busy() -> None:
