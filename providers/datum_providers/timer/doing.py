@@ -6,20 +6,19 @@ The action tells the manager of the files by itself, since it starts the timer i
 from typing import Final
 
 from datum.model.content import Content
-from datum.model.plan import Operation, Step, sweeps
+from datum.model.plan import LOADED, Operation, Step, sweeps
 from datum.model.result import FailureCause
 from datum.provider.host import DirectoryWrite, FileFacts, HostError, HostWriter, LinkWrite, Missing
 from datum.provider.manager import ManagerWriter
 from datum_providers.shared.root_files import correct_attributes, remove_file, write_file
 from datum_providers.shared.unit_files import UnitFiles
+from datum_providers.shared.unit_judging import JUDGE_OF_CANDIDATE, NOT_HERE, can_judge, judge_of_files, require_sound
+from datum_providers.shared.unit_loading import DOWN
 from datum_providers.shared.units import SYSTEM
 from datum_providers.timer.desired import DesiredTimer
 from datum_providers.timer.look import SERVICE
 
-_ANALYZE: Final = "systemd-analyze"
 _WANTS: Final = f"{SYSTEM}/timers.target.wants"
-_DOWN: Final = frozenset({"inactive", "failed"})
-_JUDGES: Final = (_ANALYZE, "verify", "--man=no", "--recursive-errors=no", "{path}")
 
 
 def apply_timer(writer: HostWriter, desired: DesiredTimer, step: Step) -> None:
@@ -40,7 +39,7 @@ def apply_timer(writer: HostWriter, desired: DesiredTimer, step: Step) -> None:
     if manager is None:
         _enable_on_disk(writer, desired)
     else:
-        _tell(manager, desired)
+        _tell(writer, manager, desired, step)
 
 
 def _write_files(writer: HostWriter, desired: DesiredTimer, step: Step) -> None:
@@ -65,25 +64,35 @@ def _known(content: Content | None, path: str) -> Content:
 
 
 def _judges(writer: HostWriter) -> tuple[str, ...]:
-    if isinstance(writer.examine(f"/usr/bin/{_ANALYZE}"), FileFacts):
-        return _JUDGES
-    writer.remark(f"not_verified: {_ANALYZE} is not on this host")
+    if can_judge(writer):
+        return JUDGE_OF_CANDIDATE
+    writer.remark(f"not_verified: {NOT_HERE}")
     return ()
 
 
-def _tell(manager: ManagerWriter, desired: DesiredTimer) -> None:
+def _tell(writer: HostWriter, manager: ManagerWriter, desired: DesiredTimer, step: Step) -> None:
     """Have the manager read the files, and do what is wanted; a timer that is active goes on with what it read."""
     name = desired.unit.full
+    if not desired.is_running and manager.units([name])[name].active not in DOWN:
+        manager.stop(name)
+    _require_sound(writer, desired, step)
     manager.daemon_reload()
     facts = manager.units([name])[name]
-    if not desired.is_running and facts.active not in _DOWN:
-        manager.stop(name)
     if desired.is_running is not (facts.file_state == "enabled"):
         change = manager.enable if desired.is_running else manager.disable
         change([name])
         manager.daemon_reload()
-    if desired.is_running and facts.active in _DOWN:
+    if desired.is_running and facts.active in DOWN:
         manager.start(name)
+
+
+def _require_sound(writer: HostWriter, desired: DesiredTimer, step: Step) -> None:
+    """Refuse what others did to the units, drop-ins included; a pair that is new was judged as it was written."""
+    is_read = desired.is_running or any(change.name == LOADED for change in step.changes)
+    if is_read and step.operation is not Operation.CREATE:
+        name, service = desired.unit.full, f"{desired.name}.service"
+        why = f"{name} is neither loaded nor started, since something is wrong with a file of it or of {service}."
+        require_sound(writer, judge_of_files(desired.path, desired.service_path), why, f"{name} {service}")
 
 
 def _enable_on_disk(writer: HostWriter, desired: DesiredTimer) -> None:
@@ -105,11 +114,11 @@ def _remove(writer: HostWriter, desired: DesiredTimer, step: Step) -> None:
     is_linked = UnitFiles(writer).is_linked_anywhere(desired.unit)
     if manager is not None:
         facts = manager.units([name, service])
-        if facts[name].active not in _DOWN:
+        if facts[name].active not in DOWN:
             manager.stop(name)
         if is_linked:
             manager.disable([name])
-        if facts[service].active not in _DOWN:
+        if facts[service].active not in DOWN:
             writer.remark(f"{service} runs, and is left to end")
     elif isinstance(writer.examine(f"{_WANTS}/{name}"), FileFacts):
         writer.remove_file(f"{_WANTS}/{name}")

@@ -7,19 +7,17 @@ from attrs import frozen
 
 from datum.model.content import blob_id
 from datum.model.json import JsonValue
-from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present
+from datum.model.observation import Absent, FieldValue, Observation, Present
 from datum.provider.host import HostError, HostReader, Missing
 from datum.provider.manager import UnitFacts
 from datum_providers.shared.accounts import is_number
 from datum_providers.shared.root_files import NONE, SeenFile, see_file
 from datum_providers.shared.texts import TEXT_LIMIT, text_of
 from datum_providers.shared.unit_files import UnitFiles
+from datum_providers.shared.unit_loading import NO_MANAGER, loaded_state
 from datum_providers.shared.units import SYSTEM, UnitName
 from datum_providers.timer.desired import DesiredTimer
 
-NO_MANAGER: Final = NotApplicable("no-manager")
-CURRENT: Final = "current"
-STALE: Final = "stale"
 SERVICE: Final = "service_"
 """Prefix of what is seen of the unit file of the service."""
 
@@ -99,9 +97,8 @@ class _Look:
             state = "" if state == "not-found" else state
             return {"enabled": _STATES.get(state, state), "running": NO_MANAGER, "loaded": NO_MANAGER}
         timer, service = self.loaded[wanted.unit.full], self.loaded[UnitName(f"{wanted.name}.service").full]
-        stale = any(one.needs_daemon_reload or one.load == "not-found" for one in (timer, service))
         return {
             "enabled": _STATES.get(timer.file_state, timer.file_state),
             "running": timer.active in _UP,
-            "loaded": STALE if stale else CURRENT,
+            "loaded": loaded_state(timer, service),
         }

@@ -1,11 +1,15 @@
 """The resource type `timer`: a timer of the service manager, and the service that it starts."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
+from datum.model.access import Access
+from datum.model.check import Check
+from datum.model.content import Content
 from datum.model.graph import Target
+from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
 from datum.model.observation import Absent, Observation, Present
@@ -22,10 +26,13 @@ from datum.provider.contract import (
 from datum.provider.host import FileKind, HostReader, HostWriter
 from datum_providers.shared.above import edges_above
 from datum_providers.shared.adoption import adopted_fields
+from datum_providers.shared.consumers import consumer_of
 from datum_providers.shared.root_files import hazards_of_files
+from datum_providers.shared.unit_judging import TIMEOUT, judge_of_files
+from datum_providers.shared.unit_loading import NO_MANAGER
 from datum_providers.timer.desired import DesiredTimer, normal_name, parse_timer
 from datum_providers.timer.doing import apply_timer
-from datum_providers.timer.look import NO_MANAGER, observe_timers
+from datum_providers.timer.look import observe_timers
 from datum_providers.timer.reading import declared_by
 from datum_providers.timer.steps import HARMLESS, effects_of_timer, plan_timer
 
@@ -106,9 +113,21 @@ class TimerProvider:
         """Write the files, have them read, enable and start; or the other way round."""
         apply_timer(writer, desired, step)
 
+    def validation(self, origin: ResourceId, desired: DesiredTimer) -> Check:
+        """Return what judges both units as they lie there, drop-ins that nobody declared included."""
+        return Check(origin, judge_of_files(desired.path, desired.service_path), TIMEOUT)
+
     def removal(self, desired: DesiredTimer) -> Removal:  # noqa: ARG002 - true of every timer
         """Return that it is deleted: its place is one that is meant to be dropped into."""
         return Removal.DELETE
+
+    def access(
+        self, desired: Mapping[str, DesiredTimer], text_of: Callable[[Content], str | None]
+    ) -> Mapping[str, tuple[Access, ...]]:
+        """Return as whom the service runs, and what it is told of."""
+        texts = {name: text_of(one.service) for name, one in desired.items() if one.service is not None}
+        found = {name: consumer_of(name, (text,)) for name, text in texts.items() if text is not None}
+        return {name: (consumer,) for name, consumer in found.items() if consumer is not None}
 
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:
         """Return attributes of a pair of unit files as this type writes them."""

@@ -10,8 +10,9 @@ from datum.model.plan import Change, Effect, Need, Operation, Step
 from datum_providers.shared.kinds import comparable, parent_need, residue_change
 from datum_providers.shared.root_files import MODE, NONE, REGULAR, attribute_changes
 from datum_providers.shared.texts import content_change
+from datum_providers.shared.unit_loading import CURRENT
 from datum_providers.timer.desired import DesiredTimer
-from datum_providers.timer.look import CURRENT, MASK, SERVICE
+from datum_providers.timer.look import MASK, SERVICE
 
 KINDS: Final = ("kind", f"{SERVICE}kind")
 

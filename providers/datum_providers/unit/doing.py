@@ -1,27 +1,16 @@
 """Carry out one step on one unit file. Changes the host; the manager is told afterwards, of all of them at once."""
 
-from typing import Final
-
-from datum.model.plan import Operation, Step
+from datum.model.plan import LOADED, Operation, Step
 from datum.model.result import FailureCause
 from datum.provider.host import Command, DirectoryWrite, FileWrite, HostError, HostWriter, Missing
 from datum.provider.manager import ManagerWriter
 from datum_providers.shared.kinds import remove_whatever
 from datum_providers.shared.unit_files import UnitFiles
+from datum_providers.shared.unit_judging import NOT_HERE, TIMEOUT, can_judge, require_sound
+from datum_providers.shared.unit_loading import DOWN
 from datum_providers.unit.desired import MODE, DesiredUnit
+from datum_providers.unit.judging import judge_as_it_is, judge_of_candidate
 from datum_providers.unit.look import GONE
-
-_ANALYZE: Final = "systemd-analyze"
-_ANALYZE_PATH: Final = f"/usr/bin/{_ANALYZE}"
-_TIMEOUT: Final = 60.0
-
-# Of a drop-in counts what makes the unit fail, and what is said of this very file; that other files of the unit, which
-# a package brought, are warned of is no fault of it.
-_OF_DROP_IN: Final = (
-    'said=$(systemd-analyze verify --man=no "$0" 2>&1) && case "$said" in *"$1"*) ! :;; esac || '
-    '{ echo "$said" >&2; exit 1; }'
-)
-_DOWN: Final = frozenset({"inactive", "failed"})
 
 
 def apply_unit(writer: HostWriter, desired: DesiredUnit, step: Step) -> None:
@@ -40,9 +29,16 @@ def apply_unit(writer: HostWriter, desired: DesiredUnit, step: Step) -> None:
         _write(writer, desired, takes=step.takes)
     elif step.operation is Operation.CREATE or "content" in changed:
         _write(writer, desired)
-    elif changed & {"mode", "owner", "group"}:
-        uid, gid = writer.caller
-        writer.set_attributes(desired.path, mode=MODE, uid=uid, gid=gid)
+    else:
+        if changed & {"mode", "owner", "group"}:
+            uid, gid = writer.caller
+            writer.set_attributes(desired.path, mode=MODE, uid=uid, gid=gid)
+        if LOADED in changed:
+            # Of a unit of which this file is as wanted, and another need not be.
+            why = (
+                f"{desired.path} is as declared, and is not loaded, since something is wrong with {desired.unit.full}."
+            )
+            require_sound(writer, judge_as_it_is(desired), why, desired.unit.full)
 
 
 def _write(writer: HostWriter, desired: DesiredUnit, *, takes: tuple[str, ...] | None = None) -> None:
@@ -52,7 +48,7 @@ def _write(writer: HostWriter, desired: DesiredUnit, *, takes: tuple[str, ...] |
     if desired.drop_in and isinstance(writer.examine(desired.folder), Missing):
         writer.make_directory(desired.folder, DirectoryWrite("0755", uid, gid))
     wanted = FileWrite(
-        desired.content, MODE, uid, gid, validate=_judge(writer, desired), validate_timeout=_TIMEOUT, takes=takes
+        desired.content, MODE, uid, gid, validate=_judge(writer, desired), validate_timeout=TIMEOUT, takes=takes
     )
     writer.write_file(desired.path, wanted)
 
@@ -63,14 +59,12 @@ def _judge(writer: HostWriter, desired: DesiredUnit) -> tuple[str, ...]:
     if why:
         writer.remark(f"not_verified: {why}")
         return ()
-    if desired.drop_in:
-        return ("sh", "-c", _OF_DROP_IN, desired.unit.full, "{path}")
-    return (_ANALYZE, "verify", "--man=no", "--recursive-errors=no", "{path}")
+    return judge_of_candidate(desired)
 
 
 def _why_unjudged(writer: HostWriter, desired: DesiredUnit) -> str:
-    if isinstance(writer.examine(_ANALYZE_PATH), Missing):
-        return f"{_ANALYZE} is not on this host"
+    if not can_judge(writer):
+        return NOT_HERE
     if not desired.drop_in:
         return ""
     if desired.unit.stem.endswith("-"):
@@ -105,7 +99,7 @@ def _take_down(writer: HostWriter, desired: DesiredUnit) -> None:
     is_linked = UnitFiles(writer).is_linked_anywhere(desired.unit)
     if manager is None:
         if is_linked:
-            writer.run(Command(("systemctl", "--root=/", "disable", name), _TIMEOUT))
+            writer.run(Command(("systemctl", "--root=/", "disable", name), TIMEOUT))
         return
     for each in _running_from(manager, desired):
         manager.stop(each)
@@ -121,4 +115,4 @@ def _running_from(manager: ManagerWriter, desired: DesiredUnit) -> list[str]:
         names = manager.instances(desired.unit.full) if desired.unit.is_template else ()
     found = manager.units(names) if names else {}
     is_own = {name: not desired.is_for_many or facts.fragment == desired.path for name, facts in found.items()}
-    return [name for name, facts in found.items() if is_own[name] and facts.active not in _DOWN]
+    return [name for name, facts in found.items() if is_own[name] and facts.active not in DOWN]

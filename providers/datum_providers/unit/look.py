@@ -7,19 +7,16 @@ from attrs import frozen
 
 from datum.model.content import blob_id
 from datum.model.json import EMPTY, JsonObject
-from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present
+from datum.model.observation import Absent, FieldValue, Observation, Present
 from datum.provider.host import FileFacts, FileKind, HostError, HostReader, Missing
 from datum.provider.manager import UnitFacts
 from datum_providers.shared.accounts import NO_OWNERS
 from datum_providers.shared.kinds import in_the_way, seen_parent, seen_residue
 from datum_providers.shared.modes import seen_mode
 from datum_providers.shared.texts import TEXT_LIMIT, text_detail
+from datum_providers.shared.unit_loading import DOWN, NO_MANAGER, STALE, loaded_state
+from datum_providers.shared.units import obstacles_of
 from datum_providers.unit.desired import OWNER, DesiredUnit
-
-NO_MANAGER: Final = NotApplicable("no-manager")
-
-CURRENT: Final = "current"
-STALE: Final = "stale"
 
 # Values of `kind` beside those of files: a link that masks the unit; a file that is gone and still loaded.
 MASK: Final = "mask"
@@ -70,7 +67,7 @@ class _Look:
         facts = self.loaded.get(wanted.unit.full)
         is_loaded = facts is not None and wanted.path in {facts.fragment, *facts.drop_ins}
         if is_loaded and wanted.content is None:
-            return Present({"kind": GONE, "loaded": STALE, **seen_residue(missing)})
+            return Present({"kind": GONE, "loaded": STALE, **seen_residue(missing)}, obstacles=self._obstacles(wanted))
         is_own_folder = bool(wanted.drop_in) and missing.first == wanted.folder
         parent = {} if is_own_folder else seen_parent(wanted.path, missing)
         return Absent({**seen_residue(missing), **parent})
@@ -85,7 +82,13 @@ class _Look:
         fields["group"] = self._group(facts.gid, gid) if has_owners else NO_OWNERS
         fields.update(self._loaded(wanted))
         fields.update(seen_residue(facts))
-        return Present(fields, detail, facts.identity)
+        return Present(fields, detail, facts.identity, obstacles=self._obstacles(wanted))
+
+    def _obstacles(self, wanted: DesiredUnit) -> tuple[str, ...]:
+        """Return why a unit file stays: before it goes, what runs from it is stopped."""
+        facts = self.loaded.get(wanted.unit.full)
+        runs = facts is not None and facts.active not in DOWN
+        return () if wanted.drop_in else obstacles_of(wanted.unit, runs=runs)
 
     def _owner(self, found: int, own: int) -> str:
         # Below another root the files of who works on it stand for root's.
@@ -116,6 +119,7 @@ class _Look:
         if not self.has_manager:
             return {"loaded": NO_MANAGER}
         facts = self.loaded.get(wanted.unit.full)
-        if facts is None or (facts.load == "not-found" and wanted.drop_in):
+        # A unit that is not there, or is masked, has no drop-ins loaded.
+        if facts is None or (facts.load in {"not-found", "masked"} and wanted.drop_in):
             return {}
-        return {"loaded": STALE if facts.needs_daemon_reload or facts.load == "not-found" else CURRENT}
+        return {"loaded": loaded_state(facts)}

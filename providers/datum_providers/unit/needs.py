@@ -13,6 +13,7 @@ from attrs import frozen
 from datum.model.content import Content
 from datum.model.graph import DependencyKind, Target
 from datum.provider.contract import ImplicitEdge, TargetIndex
+from datum_providers.shared.unit_text import assignments, plain
 
 # Kinds of units that run programs of their own.
 _EXEC: Final = frozenset({"Service", "Socket", "Mount", "Swap"})
@@ -26,9 +27,6 @@ _PATHS: Final = {"EnvironmentFile": "environment file", "WorkingDirectory": "wor
 _PROGRAM: Final = re.compile(r"Exec(?:Condition|Start|Stop|Reload)(?:Pre|Post)?")
 # Prefixes of a command line; the word after them is in quotes or ends with the next space.
 _COMMAND: Final = re.compile(r"([@\-:+!|]*)(?:\"([^\"\\]*)\"|'([^'\\]*)'|([^\s\"'\\]+))(?=\s|\Z)")
-_CONTINUED: Final = "\\"
-# Specifiers, and patterns of file names: what they stand for is known on the host alone.
-_UNKNOWN: Final = re.compile(r"%(?!%)|[*?\[]")
 
 
 @frozen
@@ -68,7 +66,7 @@ def needed_by(text: str) -> tuple[Needed, ...]:
     Values with specifiers or patterns are left out: what they stand for is known on the host alone.
     """
     found: dict[str, list[Needed]] = {}
-    for section, key, value in _assignments(text):
+    for section, key, value in assignments(text):
         if section not in _EXEC:
             continue
         if not value:
@@ -84,7 +82,7 @@ def needed_by(text: str) -> tuple[Needed, ...]:
 def _needed(key: str, value: str) -> Needed | None:
     if key in _ACCOUNTS:
         space, reason = _ACCOUNTS[key]
-        name = _plain(value)
+        name = plain(value)
         return Needed(Target(space, name), reason) if name else None
     if key in _PATHS:
         return _path(value.removeprefix("-"), _PATHS[key], may_be_missing=value.startswith("-"))
@@ -96,31 +94,7 @@ def _needed(key: str, value: str) -> Needed | None:
 
 
 def _path(value: str, reason: str, *, may_be_missing: bool) -> Needed | None:
-    path = _plain(value)
+    path = plain(value)
     if not path.startswith("/"):
         return None
     return Needed(Target("path", posixpath.normpath(path)), reason, may_be_missing)
-
-
-def _plain(value: str) -> str:
-    """Return a value with its percent signs; empty where it takes the manager to know it."""
-    return "" if _UNKNOWN.search(value.replace("%%", "")) else value.replace("%%", "%")
-
-
-def _assignments(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield section, key and value; lines that go on are joined, and comments among them left out."""
-    section, begun = "", ""
-    for line in text.splitlines():
-        bare = line.strip()
-        if bare.startswith(("#", ";")) or (not bare and not begun):
-            continue
-        begun += bare
-        if begun.endswith(_CONTINUED):
-            begun = f"{begun[:-1]} "
-            continue
-        if begun.startswith("[") and begun.endswith("]"):
-            section = begun[1:-1]
-        key, equals, value = begun.partition("=")
-        if equals:
-            yield section, key.strip(), value.strip()
-        begun = ""

@@ -1,13 +1,17 @@
 """The resource type `unit`: a unit file of the administrator's, or a drop-in of one."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
 from attrs import evolve
 
+from datum.model.access import Access
+from datum.model.check import Check
+from datum.model.content import Content
 from datum.model.graph import DependencyKind, Target
+from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
 from datum.model.observation import Absent, Observation, Present
@@ -24,9 +28,12 @@ from datum.provider.host import FileKind, HostReader, HostWriter
 from datum_providers.shared.above import edges_above
 from datum_providers.shared.adoption import adopted_fields
 from datum_providers.shared.places import removal_of
+from datum_providers.shared.unit_judging import TIMEOUT
 from datum_providers.shared.units import NEW_UNIT_FILE, PART, part_key, unit_path
+from datum_providers.unit.access import access_of_units
 from datum_providers.unit.desired import DesiredUnit, normal_name, parse_unit
 from datum_providers.unit.doing import apply_unit
+from datum_providers.unit.judging import judge_as_it_is
 from datum_providers.unit.look import observe_units
 from datum_providers.unit.needs import edges_of_content
 from datum_providers.unit.steps import hazards_of_unit, plan_unit
@@ -72,13 +79,14 @@ class UnitProvider:
         return (path, Target(PART, part_key(desired.on_change, desired.path)))
 
     def edges(self, desired: DesiredUnit, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
-        """Return what the path waits for, what its text names, and softly the files that it is judged together with."""
+        """Return what the path waits for, what its text names, and softly the files it is judged with and a package."""
         found = []
         if desired.drop_in:
             found = [(index.holder(Target("path", unit_path(name))), "unit file") for name in desired.unit.sources]
         elif desired.unit.suffix in _STARTERS:
             service = f"{desired.unit.stem}.service"
             found = [(index.holder(Target("path", unit_path(service))), f"what the {desired.unit.suffix} starts")]
+        found.append((index.holder(Target("package", desired.unit.prefix)), "package of its name"))
         soft = (ImplicitEdge(one, why, DependencyKind.AFTER, soft=True) for one, why in found if one is not None)
         return (*edges_above(desired.path, index), *soft, *edges_of_content(desired.content, index))
 
@@ -124,9 +132,20 @@ class UnitProvider:
         """Return whether nothing but the file changes: before a unit file goes, its unit is stopped."""
         return bool(desired.drop_in) or desired.content is not None
 
+    def validation(self, origin: ResourceId, desired: DesiredUnit) -> Check | None:
+        """Return what judges the unit as it lies there, drop-ins that nobody declared included."""
+        argv = judge_as_it_is(desired)
+        return Check(origin, argv, TIMEOUT) if argv else None
+
     def removal(self, desired: DesiredUnit) -> Removal:
         """Return that it is deleted: its place is one that is meant to be dropped into. The agent's own are not."""
         return removal_of(desired.path, is_in_exclusive=desired.is_in_exclusive)
+
+    def access(
+        self, desired: Mapping[str, DesiredUnit], text_of: Callable[[Content], str | None]
+    ) -> Mapping[str, tuple[Access, ...]]:
+        """Return as whom the programs of service units run, and what they are told of."""
+        return access_of_units(desired, text_of)
 
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:
         """Return the content, if it is a text of bounded size."""

@@ -20,8 +20,9 @@ from datum_providers.shared.kinds import (
 )
 from datum_providers.shared.places import guards_access
 from datum_providers.shared.texts import content_change
+from datum_providers.shared.unit_loading import CURRENT
 from datum_providers.unit.desired import CONTENT_FIELDS, MODE, OWNER, DesiredUnit
-from datum_providers.unit.look import CURRENT, GONE, MASK
+from datum_providers.unit.look import GONE, MASK
 
 _REGULAR: Final = FileKind.REGULAR.value
 _ATTRIBUTES: Final = (("mode", MODE), ("owner", OWNER), ("group", OWNER))

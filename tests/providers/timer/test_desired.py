@@ -16,7 +16,7 @@ from datum.provider.contract import DesiredError, ImplicitEdge, OrderedProvider,
 from datum_providers.timer.desired import DesiredTimer
 from datum_providers.timer.provider import TimerProvider
 from datum_providers.timer.reading import declared_by
-from tests.providers.unit_cases import index_of
+from tests.providers.index import index_of
 
 PROVIDER: Final = TimerProvider()
 JOB: Final[dict[str, AttributeValue]] = {"on_calendar": ("daily",), "argv": ("/bin/true",)}

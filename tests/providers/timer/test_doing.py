@@ -3,11 +3,13 @@
 from typing import Any, Final
 
 import pytest
+from attrs import evolve
 
+from datum.model.identity import ResourceId
 from datum.model.observation import Absent, Present
 from datum.model.plan import Change, Operation, Step
 from datum.model.result import FailureCause
-from datum.provider.host import HostError
+from datum.provider.host import CommandOutcome, HostError
 from datum.testing.host import FakeHost
 from datum.testing.rules import deletion_of
 from datum_providers.timer.provider import TimerProvider
@@ -72,7 +74,7 @@ def test_what_shall_not_run_is_stopped_and_disabled() -> None:
     step = PROVIDER.plan(desired, see(host, desired))
     assert step is not None
     PROVIDER.apply(host.writer(), desired, step)
-    assert done(host) == ["daemon_reload", "stop job.timer", "disable job.timer", "daemon_reload"]
+    assert done(host) == ["stop job.timer", "daemon_reload", "disable job.timer", "daemon_reload"]
     assert PROVIDER.plan(desired, see(host, desired)) is None
 
 
@@ -107,6 +109,72 @@ def test_a_leftover_is_swept_and_nothing_else() -> None:
     sweep = Step(Operation.DELETE, (Change("residue", before=True, after=None),))
     PROVIDER.apply(host.writer(), desired, sweep)
     assert done(host) == [f"remove_residue {SYSTEM}/job.service"]
+
+
+def test_both_units_are_judged_before_what_lists_it_is_started() -> None:
+    origin = ResourceId("timer", "job")
+    check = PROVIDER.validation(origin, parse(**JOB))
+    verify = ("systemd-analyze", "verify", "--man=no", "--recursive-errors=no")
+    shown = (*verify, f"{SYSTEM}/job.timer", f"{SYSTEM}/job.service")
+    assert (check.resource, check.argv[:2], check.argv[3:]) == (origin, ("sh", "-c"), shown)
+
+
+STARTED: Final = ["daemon_reload", "start job.timer"]
+LOADED: Final = Change("loaded", "stale", "current")
+UP: Final = Change("running", False, after=True)
+DOWN: Final = Change("running", True, after=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "exit_code", "has_analyze", "is_refused", "journal"),
+    [
+        (UP, 1, True, True, []),
+        (UP, 1, False, False, STARTED),
+        (UP, 0, True, False, STARTED),
+        (LOADED, 1, True, True, []),
+        (DOWN, 1, True, False, ["stop job.timer", "daemon_reload", "disable job.timer", "daemon_reload"]),
+    ],
+)
+def test_what_others_broke_is_neither_loaded_nor_started(
+    change: Change, exit_code: int, has_analyze: bool, is_refused: bool, journal: list[str]
+) -> None:
+    """Both files are as declared, and a drop-in that nobody declared is broken; a stop is kept by nothing."""
+    host = made()
+    if change is UP:
+        manager = host.writer().manager()
+        assert manager is not None
+        manager.stop("job.timer")
+        host.journal.clear()
+    if has_analyze:
+        host.add_file("/usr/bin/systemd-analyze", b"")
+    host.add_query("sh", lambda _world, _command: CommandOutcome(exit_code, b"", b"hand.conf:1: Invalid section\n"))
+    desired, step = parse(**JOB, running=change is not DOWN), Step(Operation.UPDATE, (change,))
+    if is_refused:
+        with pytest.raises(HostError, match="Invalid section") as caught:
+            PROVIDER.apply(host.writer(), desired, step)
+        assert caught.value.failure is FailureCause.CHECK
+    else:
+        PROVIDER.apply(host.writer(), desired, step)
+    assert done(host) == journal
+
+
+def test_what_shall_not_run_is_stopped_also_where_it_is_not_loaded_then() -> None:
+    host = made()
+    host.add_file("/usr/bin/systemd-analyze", b"")
+    host.add_query("sh", lambda _world, _command: CommandOutcome(1, b"", b"hand.conf:1: Invalid section\n"))
+    with pytest.raises(HostError, match="neither loaded nor started"):
+        PROVIDER.apply(host.writer(), parse(**JOB, running=False), Step(Operation.UPDATE, (DOWN, LOADED)))
+    assert done(host) == ["stop job.timer"]
+
+
+@pytest.mark.parametrize("name", ["job.timer", "job.service"])
+def test_what_the_manager_did_not_take_of_either_is_told(name: str) -> None:
+    host, desired = made(), parse(**JOB)
+    unit = host.world.manager.units[name]
+    unit.facts = evolve(unit.facts, load="bad-setting")
+    step = PROVIDER.plan(desired, see(host, desired))
+    assert step is not None
+    assert step.changes == (Change("loaded", "bad-setting", "current"),)
 
 
 def test_nothing_is_made_of_no_declaration() -> None:

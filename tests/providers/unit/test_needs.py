@@ -8,7 +8,7 @@ from datum.model.manifest import AttributeValue
 from datum_providers.service.provider import ServiceProvider
 from datum_providers.unit.needs import needed_by
 from datum_providers.unit.provider import UnitProvider
-from tests.providers.unit_cases import index_of
+from tests.providers.index import index_of
 
 PROVIDER = UnitProvider()
 SYSTEM = "/etc/systemd/system"

@@ -19,6 +19,7 @@ from datum.provider.contract import (
     SettledProvider,
     Stage,
     StagedProvider,
+    ValidatedProvider,
 )
 from datum.provider.host import Command, CommandOutcome, HostError
 from datum.testing.host import FakeHost
@@ -27,7 +28,7 @@ from datum.testing.world import FakeWorld
 from datum_providers.unit import provider as module
 from datum_providers.unit.desired import DesiredUnit
 from datum_providers.unit.provider import UnitProvider
-from tests.providers.unit_cases import index_of
+from tests.providers.index import index_of
 
 PROVIDER = UnitProvider()
 SYSTEM = "/etc/systemd/system"
@@ -55,7 +56,65 @@ def test_the_engine_finds_what_it_can_do() -> None:
     assert isinstance(PROVIDER, SettledProvider)
     assert isinstance(PROVIDER, StagedProvider)
     assert isinstance(PROVIDER, OrderedProvider)
+    assert isinstance(PROVIDER, ValidatedProvider)
     assert PROVIDER.order_stage is Stage.UNITS
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("app.service", ("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", f"{SYSTEM}/app.service")),
+        ("app@.service/own", ("app@.service", "app@i.service", f"{SYSTEM}/app@.service.d/own.conf")),
+    ],
+)
+def test_what_lies_there_is_judged_before_anything_is_started(name: str, shown: tuple[str, ...]) -> None:
+    origin = ResourceId("unit", name)
+    check = PROVIDER.validation(origin, unit(name, content=TEXT))
+    assert check is not None
+    assert (check.resource, check.argv[:2], check.argv[3:]) == (origin, ("sh", "-c"), shown)
+
+
+def test_a_drop_in_of_many_is_judged_by_nobody() -> None:
+    assert PROVIDER.validation(ResourceId("unit", "app-.service/own"), unit("app-.service/own", content=TEXT)) is None
+
+
+LOAD = Step(Operation.UPDATE, (Change("loaded", "stale", "current"),))
+
+
+@pytest.mark.parametrize(("exit_code", "has_analyze"), [(1, True), (1, False), (0, True)])
+def test_what_is_wrong_on_the_disk_is_not_loaded(exit_code: int, has_analyze: bool) -> None:
+    """The file is as declared, and something else of its unit is broken: a reload would not help, and not tell why."""
+    host = make_host(**({"/usr/bin/systemd-analyze": ""} if has_analyze else {}))
+    host.add_query("sh", lambda _world, _command: CommandOutcome(exit_code, b"", b"hand.conf:1: Invalid section\n"))
+    writer = host.writer()
+    if not (exit_code and has_analyze):
+        PROVIDER.apply(writer, unit(content=TEXT), LOAD)
+        return
+    with pytest.raises(HostError) as caught:
+        PROVIDER.apply(writer, unit(content=TEXT), LOAD)
+    assert caught.value.failure is FailureCause.CHECK
+    assert "hand.conf:1: Invalid section" in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    ("name", "active", "stays"),
+    [
+        ("datum.service", "activating", True),
+        ("datum.service", "inactive", False),
+        ("datum.service/own", "activating", False),
+        ("datum.timer", "active", False),
+    ],
+)
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_the_file_of_the_agent_stays_while_that_runs(name: str, active: str, stays: bool, is_gone: bool) -> None:
+    host, desired = make_host(), unit(name)
+    if not is_gone:
+        host.add_file(desired.path, b"[Service]\nExecStart=/bin/true\n")
+    is_own = {"drop_ins": (desired.path,)} if desired.drop_in else {"fragment": desired.path}
+    host.add_unit(desired.unit.full, active=active, load="loaded", **is_own)
+    seen = PROVIDER.observe(host.reader(), {name: desired})[name]
+    assert isinstance(seen, Present)
+    assert bool(seen.obstacles) is stays
 
 
 @pytest.mark.parametrize(
