@@ -34,6 +34,8 @@ _IMPLEMENTS: Final[Mapping[str, tuple[type, ...]]] = MappingProxyType(
         "null": (type(None),),
     }
 )
+_WHILE_STOPPED: Final = "while_stopped"
+_NOWHERE: Final[Mapping[ResourceId, SourceLocation]] = MappingProxyType({})
 
 
 @frozen
@@ -56,7 +58,7 @@ class Assembly:
         references: dict[str, tuple[ResourceId, ...]] = {}
         for name, found in merged.references.items():
             references[name] = self._resolve(merged, name, found, dropped)
-            if name in COMMON_SHAPES:
+            if name in COMMON_SHAPES and name != _WHILE_STOPPED:
                 places |= {reference: found[reference] for reference in references[name]}
         moved = self._moved(merged)
         schema = self.types.get(merged.id.type)
@@ -81,6 +83,8 @@ class Assembly:
             self._origins(schema, merged),
             places,
             tuple(sorted(dropped)),
+            references.get(_WHILE_STOPPED, ()),
+            merged.references.get(_WHILE_STOPPED, _NOWHERE),
         )
 
     def _attributes(

@@ -13,12 +13,11 @@ from datum.model.manifest import Hazard, OnRemoval
 CONTROL_FIELDS: Final = frozenset({"when", "for_each", "override", "without"})
 """They say how one layer's declaration takes part, and are not merged."""
 
-REFERENCE_FIELDS: Final = ("requires", "after", "restart_on", "reload_on", "guards")
+REFERENCE_FIELDS: Final = ("requires", "after", "while_stopped", "restart_on", "reload_on", "guards")
 """Lists of resource ids; those of several layers unite. The last three belong to the types that have them."""
 
 LATER_FIELDS: Final = MappingProxyType(
     {
-        "while_stopped": "changes made while a service is stopped",
         "windows": "maintenance windows",
     }
 )
@@ -35,6 +34,7 @@ COMMON_SHAPES: Final[Mapping[str, Shape]] = MappingProxyType(
     {
         "requires": TEXTS,
         "after": TEXTS,
+        "while_stopped": TEXTS,
         "absent": ANY,
         "on_removal": TEXT,
         "protect": ANY,

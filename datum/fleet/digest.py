@@ -11,6 +11,7 @@ from datum.model.manifest import AttributeValue, EffectiveManifest, Late, LimitC
 _COMMON: Final = (
     "requires",
     "after",
+    "while_stopped",
     "absent",
     "on_removal",
     "protect",

@@ -17,6 +17,7 @@ from datum.graph.asking import ask, breach, check_answers, named
 from datum.graph.checks import guard_candidates
 from datum.graph.ordering import order_nodes
 from datum.graph.stages import stages_of
+from datum.graph.stopped import find_stopped
 from datum.graph.targets import Index, claim_targets
 from datum.graph.triggers import find_triggers
 from datum.model.graph import Dependency, DependencyKind, Node, ResourceGraph, Target
@@ -44,9 +45,12 @@ def build_graph(manifest: EffectiveManifest, providers: Mapping[str, AnyProvider
     dependencies += _implicit(nodes, providers, index)
     triggering = find_triggers(nodes, providers, known)
     dependencies += triggering.edges
+    stopping = find_stopped(nodes, providers, known)
+    dependencies += stopping.edges
     guarding = guard_candidates(nodes, providers, dependencies, known)
     ordering = order_nodes(nodes, [*dependencies, *guarding.edges], guarding.guarded, stages_of(nodes, providers))
-    diagnostics += [*claims.diagnostics, *triggering.diagnostics, *guarding.diagnostics, *ordering.diagnostics]
+    diagnostics += [*claims.diagnostics, *triggering.diagnostics, *stopping.diagnostics]
+    diagnostics += [*guarding.diagnostics, *ordering.diagnostics]
     if diagnostics:
         raise FleetError(*sorted_unique(diagnostics))
     requires: dict[ResourceId, list[ResourceId]] = {}
@@ -67,6 +71,7 @@ def build_graph(manifest: EffectiveManifest, providers: Mapping[str, AnyProvider
         guarded=guarding.guarded,
         checks=guarding.checks,
         triggers=triggering.triggers,
+        stopped=stopping.stopped,
     )
 
 

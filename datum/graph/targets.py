@@ -74,6 +74,11 @@ class Index:
         """Return the keys of every target of one space that is declared and not absent, sorted."""
         return self._keys.get(kind, ())
 
+    def targets_of(self, origin: ResourceId) -> tuple[Target, ...]:
+        """Return what a resource holds; nothing for one that is not declared."""
+        node = self._nodes.get(origin)
+        return node.targets if node is not None else ()
+
     @cached_property
     def _keys(self) -> Mapping[str, tuple[str, ...]]:
         found: dict[str, set[str]] = {}

@@ -8,9 +8,9 @@ from collections.abc import Collection, Mapping
 
 from attrs import field, frozen
 
-from datum.diagnostics import Diagnostic
+from datum.diagnostics import Diagnostic, Severity
 from datum.graph.asking import ask, breach, check_answers, named
-from datum.model.graph import Dependency, DependencyKind, Node
+from datum.model.graph import Dependency, DependencyKind, Node, ResourceGraph
 from datum.model.identity import ResourceId
 from datum.model.plan import Operation
 from datum.provider.contract import AnyProvider, RefreshedProvider
@@ -54,6 +54,31 @@ def find_triggers(
             edges.append(Dependency(origin, one, DependencyKind.AFTER, field_of(operation), location))
         diagnostics += [_refused(node, one, listed[one]) for one in listed if one == origin or one not in known]
     return Triggering(triggers, tuple(edges), tuple(diagnostics))
+
+
+def advise(graph: ResourceGraph, providers: Mapping[str, AnyProvider]) -> tuple[Diagnostic, ...]:
+    """Return a note for each thing that can be refreshed and is listed by another one: what that does not mean."""
+    return tuple(
+        _advice(graph.nodes[origin], one, operation)
+        for origin, listed in graph.triggers.items()
+        for one, operation in listed.items()
+        if isinstance(providers[one.type], RefreshedProvider)
+    )
+
+
+def _advice(node: Node, listed: ResourceId, operation: Operation) -> Diagnostic:
+    resource, origin = node.resource, node.resource.id
+    said = resource.origins.get(field_of(operation))
+    return Diagnostic(
+        location=resource.references.get(listed, said.winner.location if said else resource.location),
+        code="restart-with-another",
+        summary="It goes along with another one in a pass alone.",
+        detail=f"{origin} lists {listed} in '{field_of(operation)}': it is refreshed where the same pass restarts, "
+        "reloads or starts that one, and not where somebody else does.",
+        hint=f"if it shall always go along, say so to systemd: PartOf= in a drop-in of {origin.name}",
+        resource=str(origin),
+        severity=Severity.NOTE,
+    )
 
 
 def field_of(operation: Operation) -> str:

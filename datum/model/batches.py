@@ -15,7 +15,8 @@ class Batch:
     first: int
     # `mark` actions, each of a service that lists something of the group.
     marks: tuple[Action, ...]
-    # One action, or all of one transaction; empty where marks stand at the end.
+    # One action, or all of one transaction; empty where marks stand by themselves: before the restart of their own
+    # service, which owes it then, and at the end.
     group: tuple[Action, ...]
 
     @property
@@ -38,6 +39,9 @@ def batches_of(actions: Sequence[Action]) -> list[Batch]:
         while number < len(actions) and actions[number].operation is Operation.MARK:
             number += 1
         start = number
+        if first < start < len(actions) and actions[first].resource == actions[start].resource:
+            found.append(Batch(first, (actions[first],), ()))
+            first += 1
         while number < len(actions) and _belongs(actions[start], actions[number], is_first=number == start):
             number += 1
         found.append(Batch(first, tuple(actions[first:start]), tuple(actions[start:number])))

@@ -119,6 +119,8 @@ class ResourceGraph:
     checks: Mapping[str, tuple[Check, ...]] = field(factory=dict, repr=False)
     # Everything wanted that can be restarted or reloaded, and the resources after whose change each owes which of both.
     triggers: "Mapping[ResourceId, Mapping[ResourceId, Operation]]" = field(factory=dict, repr=False)
+    # Everything that is stopped while others change, and these, sorted.
+    stopped: Mapping[ResourceId, tuple[ResourceId, ...]] = field(factory=dict, repr=False)
 
     def required_by(self, origin: ResourceId) -> frozenset[ResourceId]:
         """Return every id that `origin` requires, transitively, without itself."""

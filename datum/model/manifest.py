@@ -98,6 +98,10 @@ class Resource:
     references: Mapping[ResourceId, SourceLocation] = field(factory=dict, eq=False, repr=False)
     # References that dropped because no contribution of theirs is on (`when`), for `datum graph`.
     dropped: tuple[ResourceId, ...] = field(default=(), eq=False)
+    # Services that are stopped while it changes.
+    while_stopped: tuple[ResourceId, ...] = ()
+    # Where each of these stands.
+    stopped_at: Mapping[ResourceId, SourceLocation] = field(factory=dict, eq=False, repr=False)
 
 
 class LimitClass(enum.StrEnum):

@@ -89,6 +89,20 @@ class UnsafeFolder:
 
 
 @frozen
+class StaleInput:
+    """What something that runs lists, changed after that was started: evidence, and no drift (design 4.1, rule 7)."""
+
+    resource: ResourceId
+    # Of one file or link of the resource.
+    path: str
+    # When it changed, and since when what runs has what it read: microseconds since the epoch.
+    changed: int
+    since: int
+    # It changed later than it is now, as the clock of the host has it: no restart settles that.
+    is_ahead: bool = False
+
+
+@frozen
 class Present:
     """It is there."""
 
@@ -109,6 +123,9 @@ class Present:
     obstacles: tuple[str, ...] = field(default=(), eq=False)
     # What keeps it from being written. Matters only where there is something to do, and is no state to compare.
     unsafe: tuple[UnsafeFolder, ...] = field(default=(), eq=False)
+    # Of something that runs: what it lists and has changed since it was started, in the order of ids and paths. Nothing
+    # that is owed already is named.
+    stale: tuple[StaleInput, ...] = field(default=(), eq=False)
 
 
 @frozen

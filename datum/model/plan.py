@@ -12,7 +12,7 @@ from datum.model.graph import Target
 from datum.model.identity import HostName, ResourceId
 from datum.model.json import JsonValue
 from datum.model.manifest import Hazard, LimitClass
-from datum.model.observation import Unobservable
+from datum.model.observation import StaleInput, Unobservable
 from datum.model.revision import Revision
 
 RESIDUE: Final = "residue"
@@ -38,6 +38,7 @@ class Operation(enum.StrEnum):
     MARK = "mark"
     CREATE = "create"
     UPDATE = "update"
+    STOP = "stop"
     REFRESH_RELOAD = "reload"
     REFRESH_RESTART = "restart"
     REPLACE = "replace"
@@ -45,13 +46,14 @@ class Operation(enum.StrEnum):
 
     @property
     def rank(self) -> int:
-        """`mark < create = update < reload < restart < replace < delete`; doing nothing is 0."""
+        """`mark < create = update < reload < restart = stop < replace < delete`; doing nothing is 0."""
         return {
             Operation.MARK: 1,
             Operation.CREATE: 2,
             Operation.UPDATE: 2,
             Operation.REFRESH_RELOAD: 3,
             Operation.REFRESH_RESTART: 4,
+            Operation.STOP: 4,
             Operation.REPLACE: 5,
             Operation.DELETE: 6,
         }[self]
@@ -203,6 +205,16 @@ class Action:
     # Services that list its resource and are not marked, since the step changes nothing that they have read: it must
     # not become one that does.
     unmarked: frozenset[ResourceId] = field(default=frozenset(), eq=False, repr=False)
+    # What must not run while it is done; a `stop` of each that ran when this was planned stands somewhere before it.
+    while_stopped: frozenset[ResourceId] = field(default=frozenset(), eq=False)
+    # What those of them owe for it that list its resource, where somebody starts one meanwhile and it cannot be stopped
+    # again: the stop of the plan stands for their marks.
+    marks_if_up: Mapping[ResourceId, Operation] = field(factory=dict, eq=False, repr=False)
+    # What its declaration names and is not stopped, since the step changes nothing that counts: it must not become one
+    # that does.
+    unstopped: frozenset[ResourceId] = field(default=frozenset(), eq=False, repr=False)
+    # The start of what this plan stops: nothing may keep it from being done.
+    starts_again: bool = field(default=False, eq=False)
     # What it needs and an action before it may bring, but need not: where that has not, nothing can.
     hoped: Mapping[Target, ResourceId] = field(factory=dict, eq=False, repr=False)
     # Owners of what an action before it may bring along with the directory it needs: what they own there when a create
@@ -210,6 +222,9 @@ class Action:
     along: frozenset[str] = field(default=frozenset(), eq=False, repr=False)
     # Checks that judge the host as it is before a unit that runs, or shall, is touched: those of every file it lists.
     guards: tuple[Check, ...] = field(default=(), eq=False)
+    # A restart for evidence: what changed after the service was started. A mark of that service, for the same, stands
+    # directly before it, by itself.
+    stale: tuple[StaleInput, ...] = field(default=(), eq=False)
 
     @property
     def takes(self) -> tuple[str, ...]:
@@ -300,6 +315,17 @@ class Kept:
 
 
 @frozen
+class Stale:
+    """What something that runs has read, and what has changed since (design 4.1, rule 7)."""
+
+    inputs: tuple[StaleInput, ...]
+    # Full sentence: what becomes of it, or what would settle it.
+    detail: str
+    # An action of the plan settles it, unless that is held.
+    is_acted_on: bool = False
+
+
+@frozen
 class Plan:
     """Total order of actions; equal inputs give an equal plan."""
 
@@ -317,6 +343,9 @@ class Plan:
     plan_id: str = ""
     # Only resources that leave something alone, with an action or without, by id. Not in `plan_id`.
     kept: Mapping[ResourceId, Kept] = field(factory=dict, eq=False)
+    # What runs although something that it lists has changed since, by id. Not in `plan_id`, and nothing that is left to
+    # do.
+    stale: Mapping[ResourceId, Stale] = field(factory=dict, eq=False)
 
     @property
     def is_empty(self) -> bool:

@@ -8,7 +8,7 @@ from attrs import field, frozen
 from datum.diagnostics import Diagnostic, SourceLocation
 from datum.model.identity import HostName, ResourceId
 from datum.model.json import JsonValue
-from datum.model.plan import Hold, Kept, Orphan
+from datum.model.plan import Hold, Kept, Orphan, Stale
 from datum.model.pointer import Pointer
 from datum.model.result import Outcome, PassOutcome
 from datum.model.revision import Revision, SourceStatus
@@ -70,6 +70,8 @@ class ResourceReport:
     known_after: tuple[ResourceId, ...] = ()
     # Services that are marked before this is done, and what each owes then: `reload` or `restart`.
     marks: Mapping[ResourceId, str] = field(factory=dict)
+    # Services that do not run while it is done, sorted.
+    while_stopped: tuple[ResourceId, ...] = ()
 
 
 class CheckOutcome(enum.StrEnum):
@@ -140,3 +142,5 @@ class PassReport:
     checks: tuple[CheckReport, ...] = ()
     # What resources leave alone below themselves, those in sync included.
     kept: Mapping[ResourceId, Kept] = field(factory=dict)
+    # What runs although something that it lists has changed since, as the last look of the pass found it.
+    stale: Mapping[ResourceId, Stale] = field(factory=dict)

@@ -23,6 +23,7 @@ from datum.model.observation import (
     ObservedState,
     Present,
     Scope,
+    StaleInput,
     Unobservable,
 )
 from datum.observer.below import has_room, with_holds
@@ -204,7 +205,8 @@ def _odd_answer(answer: object) -> str:
     parts: tuple[tuple[object, type], ...]
     if isinstance(answer, Present):
         parts = ((answer.fields, Mapping), (answer.detail, Mapping), (answer.identity, str))
-        parts += ((answer.holds, tuple), (answer.mounts, tuple), (answer.unsafe, tuple))
+        parts += ((answer.holds, tuple), (answer.mounts, tuple), (answer.unsafe, tuple), (answer.stale, tuple))
+        parts += tuple((one, StaleInput) for one in _items(answer.stale))
     elif isinstance(answer, Absent):
         parts = ((answer.fields, Mapping), (answer.unsafe, tuple))
     elif isinstance(answer, Unobservable):
@@ -215,6 +217,10 @@ def _odd_answer(answer: object) -> str:
         if not isinstance(part, wanted):
             return f"{type(answer).__name__} with {type(part).__name__} for {wanted.__name__}"
     return ""
+
+
+def _items(value: object) -> tuple[object, ...]:
+    return value if isinstance(value, tuple) else ()
 
 
 def _separate_aliases(observations: dict[ResourceId, Observation]) -> None:

@@ -1,18 +1,17 @@
 """The actions and verdicts of what the target declares, resource by resource in the order of the graph. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
 
 from attrs import evolve, field, frozen
 
-from datum.model.graph import NOTHING, SAFE_FOLDER, Node, Target
+from datum.model.graph import Node
 from datum.model.identity import ResourceId
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, Observation, Scope, Unobservable
-from datum.model.plan import Action, Change, Effect, Need, Operation, Step, Verdict, VerdictKind
+from datum.model.plan import Action, Effect, Need, Operation, Step, Verdict, VerdictKind
 from datum.planner.anew import folders_of, foreseen_absent
+from datum.planner.bringers import bringers_of, may_start
 from datum.planner.decide import (
-    UNMOUNTED,
     BreachError,
     decide,
     effects_of,
@@ -26,14 +25,10 @@ from datum.planner.labels import label_of
 from datum.planner.makers import Makers
 from datum.planner.orphans import OrphanPlan
 from datum.planner.refreshes import Refreshes
-from datum.planner.removals import Taking
+from datum.planner.removals import changes_left
+from datum.planner.stopped import Stops, without
+from datum.planner.verdicts import impossible, skipped, unobservable
 from datum.provider.contract import AnyProvider, PredictingProvider, TransactionalProvider
-
-# What would fulfil a need that is no thing to be provided.
-_FULFILLED: Final = {UNMOUNTED: "unmounts it", SAFE_FOLDER: "corrects that directory"}
-
-_UNIT: Final = "unit"
-"""The space of units: what may bring any may bring that of a service."""
 
 
 @frozen
@@ -46,6 +41,8 @@ class _Turn:
     provider: AnyProvider
     # What it requires keeps it from being done.
     blocker: ResourceId | None
+    # It is stopped for others, and to be started again.
+    starts_again: bool = False
 
     @property
     def origin(self) -> ResourceId:
@@ -62,32 +59,44 @@ class _Decision:
     leans_on: frozenset[ResourceId] = frozenset()
     # Whose action provides what it needs.
     providing: Mapping[Need, ResourceId] = field(factory=dict)
+    # What is marked before, what lists it and is not, and what does not run meanwhile, with the marks of that.
+    marks: Mapping[ResourceId, Operation] = field(factory=dict)
+    unmarked: frozenset[ResourceId] = frozenset()
+    stops: frozenset[ResourceId] = frozenset()
+    marks_if_up: Mapping[ResourceId, Operation] = field(factory=dict)
 
 
 class Draft:
     """The plan while it is made."""
 
-    def __init__(self, given: PlanInput, orphans: OrphanPlan, *, removals_wait: bool = False) -> None:
+    def __init__(
+        self, given: PlanInput, orphans: OrphanPlan, *, removals_wait: bool = False, foreseen: Makers | None = None
+    ) -> None:
         """Begin with what the deletions of orphans remove: they stand before what would take it along.
 
         Args:
             given: all that the plan is made from.
             orphans: what becomes of them.
             removals_wait: whether it is known already that every removal of this plan is held.
+            foreseen: what the steps of an earlier draft make.
         """
         # What each resource needs for itself, and the one refresh of a service, which stands after that.
         self.actions: dict[ResourceId, Action] = {}
         self.refreshes: dict[ResourceId, Action] = {}
+        # Of what is stopped while others change.
+        self.stops: dict[ResourceId, Action] = {}
         self.verdicts: dict[ResourceId, Verdict] = {}
         self.owing = Refreshes(given, removals_wait=removals_wait)
         self._given = given
+        self._makers = Makers(given.graph)
+        self._holds = Holds(given)
+        makers = (self._makers, foreseen)
+        self.stopping = Stops(given, self._holds, makers, removals_wait=removals_wait)
         self.deletions = tuple(map(self._marking, orphans.actions))
         self._deletions = {action.resource: action for action in self.deletions}
         self._removals = orphans.removals
         # For each resource, what would keep a dependant with something to do from doing it.
-        self._blockers = {action.resource: action.resource for action in orphans.actions if action.hold is not None}
-        self._makers = Makers(given.graph)
-        self._holds = Holds(given)
+        self._blockers = {action.resource: action.resource for action in self.deletions if action.hold is not None}
         # Directories that steps so far make anew where something else stands: nothing is in them then.
         self._anew: dict[str, ResourceId] = {}
         self._required: dict[ResourceId, frozenset[ResourceId]] = {}
@@ -115,6 +124,7 @@ class Draft:
         turn = _Turn(node, given.observed.observations[origin], given.providers[origin.type], blocker)
         try:
             self.owing.check(origin)
+            turn = self._as_stopped(turn)
             self._decide(turn)
             if origin in given.graph.triggers:
                 self._refresh(turn)
@@ -124,6 +134,17 @@ class Draft:
         key = given.graph.guarded.get(origin)
         if key is not None and self._sets[key][-1] == origin:
             self._settle(self._sets[key])
+
+    def _as_stopped(self, turn: _Turn) -> _Turn:
+        """Return the turn of what is stopped for others as that leaves it; nothing keeps it from starting again."""
+        doing = (action for one in self.stopping.naming(turn.origin) for action in self._doing(one))
+        is_needed = any(turn.origin in action.while_stopped and action.hold is None for action in doing)
+        stop = self.stopping.stop_of(turn.origin) if is_needed else None
+        if stop is None:
+            return turn
+        self.stops[turn.origin] = self.stopping.action(stop)
+        blocker = None if stop.says.runs else turn.blocker
+        return evolve(turn, observation=stop.stopped, blocker=blocker, starts_again=stop.says.runs)
 
     def _decide(self, turn: _Turn) -> None:
         found = self._step(turn)
@@ -139,9 +160,13 @@ class Draft:
         if blocker is not None:
             self._skip(node, step, blocker)
             return
-        marks = self.owing.marks_of(node, step, turn.observation)
-        if (unseen := self.owing.unseen_of(marks)) is not None:
+        found = self._about_services(turn, found)
+        if (unseen := self.owing.unseen_of(found.marks)) is not None:
             self._skip(node, step, unseen, f"{unseen} has to be marked before, and cannot be looked at.")
+            return
+        kept = None if turn.starts_again else self.stopping.kept_of(found.stops)
+        if kept is not None:
+            self._skip(node, step, kept.service, kept.detail)
             return
         providing = self._await(node, step, makers)
         if providing is None:
@@ -151,7 +176,21 @@ class Draft:
             detail = f"It would take along what {stuck} removes, and that is held."
             self._skip(node, step, self._blockers[stuck], detail)
             return
-        self._act(turn, evolve(found, awaits=found.awaits.union(providing.values()), providing=providing), marks)
+        self._act(turn, evolve(found, awaits=found.awaits.union(providing.values()), providing=providing))
+
+    def _about_services(self, turn: _Turn, found: _Decision) -> _Decision:
+        """Return the decision with its marks, and what is stopped for it: that needs no mark.
+
+        A start waits for nobody that cannot be looked at: the service would be down for as long as that lasts.
+        """
+        node, step = turn.node, found.step
+        marks = self.owing.marks_of(node, step, turn.observation)
+        stops = self.stopping.of_own(node) if turn.starts_again else self.stopping.of(node, step)
+        unmarked = self.owing.unmarked_of(turn.origin, {*marks, *stops})
+        if turn.starts_again or self.owing.starts(turn.origin, step, turn.observation):
+            marks = self.owing.seen_of(marks)
+        left = self.stopping.left_of(marks, stops)
+        return evolve(found, marks=left, unmarked=unmarked, stops=stops, marks_if_up=without(marks, left))
 
     def _renew(self, turn: _Turn, step: Step, effects: Iterable[Effect]) -> None:
         """Remember which directories the step makes where something else stands, or where nobody can look yet."""
@@ -176,7 +215,8 @@ class Draft:
             return _Decision(step, awaits)
         if step is not None:
             taking = self._removals.left_of(step.takes)
-            changes = self._left_of(turn, step, taking)
+            is_whole = step.operation is not Operation.UPDATE or not taking.leans_on.isdisjoint(self._blockers)
+            changes = step.changes if is_whole else changes_left(node, step, taking)
             if changes:
                 return _Decision(evolve(step, changes=changes, takes=taking.names), awaits, taking.leans_on)
         if isinstance(observation, Unobservable):
@@ -184,15 +224,6 @@ class Draft:
         else:
             self.verdicts[turn.origin] = Verdict(VerdictKind.IN_SYNC, location=node.resource.location)
         return None
-
-    def _left_of(self, turn: _Turn, step: Step, taking: Taking) -> tuple[Change, ...]:
-        """Return the changes of a step without the parts that go by deletions of their own, which nothing holds."""
-        if step.operation is not Operation.UPDATE or not taking.leans_on.isdisjoint(self._blockers):
-            return step.changes
-        gone = set(step.takes).difference(taking.names)
-        folders = [target.key.rstrip("/") for target in turn.node.targets if target.kind == "path" and not target.leaf]
-        parts = {f".{path[len(folder) :]}" for folder in folders for path in gone if path.startswith(f"{folder}/")}
-        return tuple(change for change in step.changes if change.after is not None or change.name not in parts)
 
     def _foresee(self, turn: _Turn) -> tuple[Step | None, frozenset[ResourceId]]:
         """Return the step that may be needed once what it requires has changed, and the actions that change that."""
@@ -233,18 +264,22 @@ class Draft:
             found[need] = free[0]
         return found
 
-    def _act(self, turn: _Turn, found: _Decision, marks: Mapping[ResourceId, Operation]) -> None:
+    def _act(self, turn: _Turn, found: _Decision) -> None:
         origin, node, step, provider = turn.origin, turn.node, found.step, turn.provider
         hazards = hazards_of(node, step, provider)
         if step.takes and step.operation.removes:
             hazards |= {Hazard.DATA_LOSS}
         action = evolve(
-            self._action(turn, step, hazards, found.awaits, marks),
-            requires=self._required[origin] | found.awaits | found.leans_on,
+            self._action(turn, step, hazards, found.awaits, found.marks),
+            requires=frozenset() if turn.starts_again else self._required[origin] | found.awaits | found.leans_on,
             transaction=self._transaction(turn, step),
-            unmarked=self.owing.unmarked_of(origin, marks),
-            hoped=self._hoped(found.providing),
-            along=self._along(found.providing),
+            unmarked=found.unmarked,
+            while_stopped=found.stops,
+            marks_if_up=found.marks_if_up,
+            unstopped=self.stopping.not_for(node, step),
+            starts_again=turn.starts_again,
+            hoped=self._makers.hoped(found.providing),
+            along=self._makers.along(found.providing),
             guards=self.owing.guards_of_own(origin, step),
         )
         if action.hold is not None:
@@ -252,14 +287,6 @@ class Draft:
         self.actions[origin] = action
         if step.operation is Operation.DELETE and step.removes:
             self._removals.add(node, step.takes)
-
-    def _hoped(self, providing: Mapping[Need, ResourceId]) -> Mapping[Target, ResourceId]:
-        needed = {need.target: maker for need, maker in providing.items()}
-        return {target: maker for target, maker in needed.items() if not self._makers.is_sure(maker, target)}
-
-    def _along(self, providing: Mapping[Need, ResourceId]) -> frozenset[str]:
-        some = (self._makers.along(maker) for need, maker in providing.items() if need.target.kind == "path")
-        return frozenset[str]().union(*some)
 
     def _action(
         self,
@@ -293,33 +320,37 @@ class Draft:
         listed = self.owing.listed_by(origin)
         causes = [action for one in listed for action in self._doing(one) if origin in action.marks]
         does_own = own if own is not None and own.hold is None else None
-        known_after = does_own.known_after if does_own is not None else self._bringers(turn)
+        bringers: tuple[ResourceId, ...] = ()
+        if isinstance(turn.observation, Absent):
+            is_known = does_own is not None
+            bringers = bringers_of(origin, self._makers, self._given, self._blockers, is_known=is_known)
+        known_after = does_own.known_after if does_own is not None else bringers[:1]
         marking = [action.marks[origin] for action in causes]
-        step = self.owing.refresh_of(origin, does_own, marking, may_run=bool(known_after))
-        if step is None:
-            return
         after = frozenset(self._given.graph.triggers[origin]).union(known_after, (one.resource for one in causes))
         blocker = turn.blocker or self._blocker_of(after)
-        if blocker is not None and own is None:
-            self._skip(node, step, blocker, f"What it owes waits for {blocker}.")
+        stale = self.owing.stale_of(origin, marking) if blocker is None and not turn.starts_again else ()
+        marking += [Operation.REFRESH_RESTART] if stale else []
+        may_run = any(may_start(one, self._given) for one in (*known_after, *bringers))
+        step = self.owing.refresh_of(origin, does_own, marking, may_run=may_run)
+        if step is None:
             return
         marks = self.owing.marks_of(node, step, turn.observation)
+        unseen = self.owing.unseen_of(marks)
+        waits_for = blocker or unseen
+        if waits_for is not None and own is None:
+            self._skip(node, step, waits_for, f"What it owes waits for {waits_for}.")
+        if unseen is not None or (blocker is not None and own is None):
+            return
         action = evolve(
             self._action(turn, step, hazards_of(node, step, turn.provider), known_after, marks),
             requires=self._required[origin] | after,
             guards=self.owing.guards_of(origin),
+            stale=stale,
         )
         if action.hold is not None or blocker is not None:
             self._blockers.setdefault(origin, blocker or origin)
         self.refreshes[origin] = action
         self.verdicts.pop(origin, None)
-
-    def _bringers(self, turn: _Turn) -> tuple[ResourceId, ...]:
-        """Return what may bring, and start, a service that is not there and needs nothing for itself: a package."""
-        if not isinstance(turn.observation, Absent):
-            return ()
-        found = self._makers.of(turn.origin, Target(_UNIT, turn.origin.name))
-        return tuple(maker for maker in found if maker not in self._blockers)[:1]
 
     def _doing(self, origin: ResourceId) -> Iterable[Action]:
         """Return what is planned for a resource so far, and marks what lists it."""
@@ -327,10 +358,10 @@ class Draft:
         return [action for action in found if action is not None]
 
     def _marking(self, deletion: Action) -> Action:
-        """Return the deletion of an orphan with the services that listed it in any revision of the trail."""
+        """Return the deletion of an orphan with the services that listed it, and what is stopped for it."""
         sight = self._given.orphans[deletion.resource].sights[0]
         marks = self.owing.marks_of(sight.node, deletion.step, sight.observation)
-        return deletion if deletion.hold is not None else evolve(deletion, marks=marks)
+        return self.stopping.removing(deletion, sight.node, marks) if deletion.hold is None else deletion
 
     def _transaction(self, turn: _Turn, step: Step) -> str:
         key = self._given.graph.guarded.get(turn.origin)
@@ -358,27 +389,12 @@ class Draft:
 
     def _skip(self, node: Node, step: Step, blocker: ResourceId, detail: str = "") -> None:
         self._blockers[node.resource.id] = blocker
-        self.verdicts[node.resource.id] = Verdict(
-            VerdictKind.SKIPPED,
-            blocked_by=blocker,
-            detail=detail or f"It requires {blocker}.",
-            step=step,
-            location=node.resource.location,
-        )
+        self.verdicts[node.resource.id] = skipped(node, step, blocker, detail)
 
     def _give_up(self, node: Node, step: Step, need: Need) -> None:
         self._blockers[node.resource.id] = node.resource.id
-        what = _FULFILLED.get(need.target.kind, f"provides the {need.target}")
-        hope = "" if need.target.kind == NOTHING else f" Nothing that comes before it in this plan {what}."
-        self.verdicts[node.resource.id] = Verdict(
-            VerdictKind.IMPOSSIBLE,
-            detail=f"{need.detail}{hope}",
-            step=step,
-            location=node.resource.location,
-        )
+        self.verdicts[node.resource.id] = impossible(node, step, need)
 
     def _refuse(self, node: Node, found: Unobservable) -> None:
         self._blockers[node.resource.id] = node.resource.id
-        self.verdicts[node.resource.id] = Verdict(
-            VerdictKind.UNOBSERVABLE, detail=found.detail, unobservable=found, location=node.resource.location
-        )
+        self.verdicts[node.resource.id] = unobservable(node, found)

@@ -1,6 +1,6 @@
 """Why an action is planned: the first label of design 3.5 that fits. Pure."""
 
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from attrs import evolve
@@ -9,7 +9,7 @@ from datum.model.batches import batches_of
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
 from datum.model.observation import Observation, Present
-from datum.model.plan import Action, Label
+from datum.model.plan import Action, Label, Operation
 from datum.planner.inputs import PlanInput
 
 _MEANT: Final = (Label.INTENT, Label.RETRY, Label.ADOPT, Label.DRIFT)
@@ -30,9 +30,9 @@ def label_of(node: Node, observation: Observation, given: PlanInput) -> Label:
 def label_owed(actions: Iterable[Action]) -> list[Action]:
     """Return the actions, each mark and refresh with the label of the changes that it is owed to.
 
-    What was owed before this pass keeps the label of its own service: owed is drift.
+    What was owed before this pass, or is owed for evidence, keeps the label of its own service: owed is drift.
     """
-    found = list(actions)
+    found = _labelled_by_stops(list(actions))
     causes: dict[ResourceId, set[Label]] = {}
     for batch in batches_of(found):
         own: dict[ResourceId, set[Label]] = {}
@@ -43,8 +43,28 @@ def label_owed(actions: Iterable[Action]) -> list[Action]:
                 own.setdefault(service, set()).add(found[place].label)
                 causes.setdefault(service, set()).add(found[place].label)
         for place, mark in enumerate(batch.marks, batch.first):
-            found[place] = evolve(mark, label=_most_meant(own[mark.resource]))
+            if mark.resource in own:
+                found[place] = evolve(mark, label=_most_meant(own[mark.resource]))
     return found
+
+
+def _labelled_by_stops(actions: Sequence[Action]) -> list[Action]:
+    """Return the actions, each stop and the start after it with the label of the changes that they are for."""
+    causes: dict[ResourceId, set[Label]] = {}
+    for action in actions:
+        for service in action.while_stopped:
+            causes.setdefault(service, set()).add(action.label)
+    if not causes:
+        return list(actions)
+    return [evolve(action, label=_of_stop(action, causes)) for action in actions]
+
+
+def _of_stop(action: Action, causes: Mapping[ResourceId, Collection[Label]]) -> Label:
+    if action.operation is not Operation.STOP and not action.starts_again:
+        return action.label
+    # What changes beside whether it runs has a label of its own.
+    own = {action.label} if len(action.changes) > 1 else set()
+    return _most_meant({*causes[action.resource], *own})
 
 
 def _most_meant(labels: Container[Label]) -> Label:

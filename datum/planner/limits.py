@@ -19,13 +19,25 @@ CHANGED_AT_LEAST: Final = 10
 
 _PACKAGE: Final = "package"
 
+_IN_TURN: Final = (*(kind for kind in LimitClass if kind is not LimitClass.RESTARTS), LimitClass.RESTARTS)
+"""Restarts last: nothing is stopped for a change that another class holds."""
+
 
 def apply_limits(actions: Iterable[Action], given: PlanInput) -> tuple[Action, ...]:
     """Return the actions, held where their class is over its limit; holds of limits that they had are dropped."""
     current = [_without_limit(action) for action in actions]
-    for kind in LimitClass:
+    for kind in _IN_TURN:
         current = _limited(kind, current, given)
-    return tuple(current)
+    return _with_their_marks(current)
+
+
+def _with_their_marks(actions: Sequence[Action]) -> tuple[Action, ...]:
+    """Return the actions, the mark for evidence held where the restart is: nothing is owed for what waits."""
+    holds = {action.resource: action.hold for action in actions if action.stale and action.operation.refreshes}
+    return tuple(
+        evolve(action, hold=holds[action.resource]) if action.stale and action.operation is Operation.MARK else action
+        for action in actions
+    )
 
 
 def _without_limit(action: Action) -> Action:
@@ -46,20 +58,42 @@ class _Amount:
 
 def _limited(kind: LimitClass, actions: Sequence[Action], given: PlanInput) -> list[Action]:
     base = _base(given) if kind is LimitClass.CHANGED else ()
-    counts = [0 if action.hold else _count(kind, action, base) for action in actions]
+    needed = _stopped(actions) if kind is LimitClass.RESTARTS else ()
+    counts = [0 if action.hold else _count(kind, action, base, needed) for action in actions]
     concerned = [action for action, count in zip(actions, counts, strict=True) if count]
     limit = _limit(kind, concerned, given)
     if limit is None or not concerned:
         return list(actions)
-    amount = _amount(kind, sum(counts), len(base))
+    amount = _amount(kind, _total(kind, actions, counts), len(base))
     if amount is None or amount.number <= limit:
         return list(actions)
     hold = _hold(kind, amount, limit, _oldest(concerned, given))
     return [evolve(action, hold=hold) if count else action for action, count in zip(actions, counts, strict=True)]
 
 
-def _count(kind: LimitClass, action: Action, base: Collection[ResourceId]) -> int:
-    """Return what one action adds to a class. Drift that is repaired adds nothing but what it takes along."""
+def _stopped(actions: Sequence[Action]) -> Collection[ResourceId]:
+    """Return what is stopped: for a change that is not held, or for good."""
+    started = {action.resource for action in actions if action.starts_again}
+    ending = {action.resource for action in actions if action.operation is Operation.STOP} - started
+    return ending.union(*(action.while_stopped for action in actions if action.hold is None))
+
+
+def _total(kind: LimitClass, actions: Sequence[Action], counts: Sequence[int]) -> int:
+    """Return the sum; of restarts how many services are: one that is stopped may have a refresh as well."""
+    if kind is not LimitClass.RESTARTS:
+        return sum(counts)
+    return len({action.resource for action, count in zip(actions, counts, strict=True) if count})
+
+
+def _count(kind: LimitClass, action: Action, base: Collection[ResourceId], needed: Collection[ResourceId] = ()) -> int:
+    """Return what one action adds to a class. Drift that is repaired adds nothing but what it takes along.
+
+    Args:
+        kind: the class.
+        action: that is not held.
+        base: what was declared before.
+        needed: what is stopped for a change that is not held, or for good; any other stop is not done.
+    """
     is_drift = action.label is Label.DRIFT
     is_deletion = action.operation is Operation.DELETE and action.step.removes and not is_drift
     packages = sum(taken.startswith(f"{_PACKAGE}:") for taken in action.takes)
@@ -71,9 +105,11 @@ def _count(kind: LimitClass, action: Action, base: Collection[ResourceId]) -> in
     if kind is LimitClass.REPLACES:
         return int(action.operation is Operation.REPLACE and not is_drift)
     if kind is LimitClass.RESTARTS:
-        return int(action.operation.refreshes)
+        is_stopped = action.operation is Operation.STOP and action.resource in needed
+        return int(action.operation.refreshes or is_stopped)
     is_change = action.operation in {Operation.UPDATE, Operation.REPLACE}
-    is_meant = action.label in {Label.INTENT, Label.RETRY}
+    # What was stopped is started, whatever the limits say.
+    is_meant = action.label in {Label.INTENT, Label.RETRY} and not action.starts_again
     return int(is_change and is_meant and action.resource in base)
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from datum.model.graph import ANY_KEY, NOTHING, ResourceGraph, Target
 from datum.model.identity import ResourceId
-from datum.model.plan import Effect
+from datum.model.plan import Effect, Need
 
 _CERTAIN: Final = 0
 _POSSIBLE: Final = 1
@@ -43,12 +43,18 @@ class Makers:
         """Whether an action makes this very target, for certain."""
         return (True, maker) in self._found.get(target, ())
 
-    def along(self, maker: ResourceId) -> frozenset[str]:
-        """Return the owners of what comes along with a directory that an action makes.
+    def hoped(self, providing: Mapping[Need, ResourceId]) -> Mapping[Target, ResourceId]:
+        """Return what a step needs that its maker may bring, but need not."""
+        needed = {need.target: maker for need, maker in providing.items()}
+        return {target: maker for target, maker in needed.items() if not self.is_sure(maker, target)}
+
+    def along(self, providing: Mapping[Need, ResourceId]) -> frozenset[str]:
+        """Return the owners of what comes along with the paths that a step needs.
 
         A package brings what its script writes as root, a new account its skeleton; a directory comes empty.
         """
-        return self._along[maker]
+        some = (self._along[maker] for need, maker in providing.items() if need.target.kind == "path")
+        return frozenset[str]().union(*some)
 
     def of(self, origin: ResourceId, target: Target) -> tuple[ResourceId, ...]:
         """Return what may make a target that a resource needs, the likeliest first, else as they stand in the plan."""
@@ -61,6 +67,16 @@ class Makers:
             is_named = maker.name.partition(":")[0] in target.key
             ranked.append((_EARLIER if maker in earlier else _NAMED if is_named else _ANY, maker))
         return tuple(dict.fromkeys(maker for _, maker in sorted(ranked, key=lambda found: found[0])))
+
+    def of_unit(self, service: ResourceId) -> tuple[ResourceId, ...]:
+        """Return what may bring the unit of a service: also what may bring any."""
+        return self.of(service, Target("unit", service.name))
+
+    def before(self, origin: ResourceId) -> frozenset[ResourceId]:
+        """Return what a resource requires or comes after, and what that requires."""
+        direct = self._after.get(origin, set())
+        some = (self._graph.required_by(one) for one in (origin, *direct))
+        return frozenset(direct).union(*some)
 
     @cached_property
     def _after(self) -> Mapping[ResourceId, set[ResourceId]]:

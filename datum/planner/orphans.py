@@ -29,14 +29,13 @@ from datum.planner.decide import (
 )
 from datum.planner.ground import Ground, movers_of
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
+from datum.planner.releases import line_of_held, line_of_kept
 from datum.planner.removals import Removals
 from datum.provider.contract import AnyProvider, Removal
 from datum.provider.paths import parents
 
 SHOWN: Final = 5
 """Paths that the word on an orphan names."""
-
-KEEP_LINE: Final = "declare it with 'absent: true' to remove it, or leave it: it is kept"
 
 REMOVABLE: Final = "removable"
 """The rule on what goes by a deletion of its own."""
@@ -151,6 +150,7 @@ class _Word:
 _REMOVABLE: Final = _Word(
     OrphanState.REMOVE, REMOVABLE, "It equals a declaration of the trail, and its place or 'on_removal' says delete."
 )
+_NO_DROP_IN: Final = "Its place is not one that is meant to be dropped into."
 _SWEPT: Final = _Word(
     OrphanState.REMOVE, REMOVABLE, "It is not on the host, but what a killed write or removal left is beside its place."
 )
@@ -185,7 +185,7 @@ def _release(word: _Word, case: _Case) -> str:
         return f"drop 'moved: {origin}' and declare {origin} with 'absent: true' to remove it, or leave it: it is kept"
     for holder in case.ground.on_or_below(case.newest.node, case.newest.observation):
         return f"leave it: it is kept while {holder} is declared; what else of it is to go, declare absent by its path"
-    return KEEP_LINE
+    return line_of_kept(case.newest.node, case.newest.observation, case.provider)
 
 
 def _declares(entry: Declaration | Unresolved, origin: ResourceId) -> bool:
@@ -240,9 +240,9 @@ def _moved(case: _Case) -> _Word | None:
 
 def _unwanted(case: _Case) -> _Word | None:
     """Return what the type, the newest declaration and the place say against it."""
-    place = removal_of(case.newest.node, case.provider)
-    resource = case.newest.node.resource
-    if place is Removal.NEVER:
+    node, removal = case.newest.node, removal_of(case.newest.node, case.provider)
+    resource = node.resource
+    if removal is Removal.NEVER:
         detail = "It is one of the few things that are never removed by dropping their declaration."
         return _Word(OrphanState.KEPT, "protected_class", detail)
     if resource.audit:
@@ -251,8 +251,10 @@ def _unwanted(case: _Case) -> _Word | None:
     if resource.on_removal is OnRemoval.KEEP:
         detail = f"Revision {case.newest.revision.short} declared it with 'on_removal: keep'."
         return _Word(OrphanState.KEPT, "on_removal", detail)
-    if resource.on_removal is None and place is Removal.KEEP and not _is_cleared(case):
-        return _Word(OrphanState.KEPT, "default_keep", "Its place is not one that is meant to be dropped into.")
+    if resource.on_removal is None and removal is Removal.KEEP and not _is_cleared(case):
+        is_placed = any(target.kind == "path" and not target.shared for target in node.targets)
+        stays = f"A {resource.id.type} stays when its declaration is dropped: what else needs it is not known."
+        return _Word(OrphanState.KEPT, "default_keep", _NO_DROP_IN if is_placed else stays)
     return None
 
 
@@ -357,7 +359,7 @@ def _deletion(origin: ResourceId, case: _Case) -> Action:
         hold = Hold(
             HoldReason.HAZARD,
             f"Removing {origin} risks {risks}.",
-            f"declare {origin} with 'absent: true' and 'allow: [{risks}]'",
+            line_of_held(newest.node, hazards, case.provider),
         )
     return Action(
         resource=origin,

@@ -21,8 +21,10 @@ from datum.planner.inputs import PlanInput
 from datum.planner.kept import kept_by
 from datum.planner.labels import label_of, label_owed
 from datum.planner.limits import apply_limits
+from datum.planner.makers import Makers
 from datum.planner.orphans import OrphanPlan, plan_orphans
 from datum.planner.refreshes import Refreshes
+from datum.planner.stale import stale_in
 from datum.provider.contract import SettledProvider
 
 
@@ -30,13 +32,19 @@ def plan_pass(given: PlanInput) -> Plan:
     """Plan one pass; never fails for what a host or a manifest can be."""
     orphans = plan_orphans(given)
     draft = _drafted(given, orphans)
+    foreseen = draft.stopping.lacking
+    if foreseen is not None:
+        draft = _drafted(given, orphans, foreseen=foreseen)
     hold = _removals_hold(draft.verdicts.values())
-    if hold is not None and given.graph.triggers:
-        # Nothing is marked, and nothing refreshed, for a removal that waits.
-        draft = _drafted(given, orphans, removals_wait=True)
+    if hold is not None and (given.graph.triggers or draft.stops):
+        # Nothing is marked, stopped or refreshed for a removal that waits.
+        draft = _drafted(given, orphans, removals_wait=True, foreseen=foreseen)
     arranged = [
         _hold_removal(action, hold)
-        for action in _arranged(_in_order(draft, given), draft.deletions, _settled(draft, given))
+        for action in _with_stops(
+            _arranged(_in_order(draft, given), draft.deletions, _settled(draft, given)),
+            draft.stopping.in_order(draft.stops, draft.actions),
+        )
     ]
     actions = apply_limits(label_owed(_marked(arranged, draft.owing)), given)
     checks = given.graph.checks
@@ -49,12 +57,15 @@ def plan_pass(given: PlanInput) -> Plan:
         orphans=tell_going(orphans.orphans, actions, given),
         checks={key: checks[key] for key in sorted({action.transaction for action in actions}) if key in checks},
         kept=kept_by(given.observed.observations),
+        stale=stale_in(given, actions),
     )
     return evolve(plan, plan_id=plan_identity(plan))
 
 
-def _drafted(given: PlanInput, orphans: OrphanPlan, *, removals_wait: bool = False) -> Draft:
-    draft = Draft(given, orphans, removals_wait=removals_wait)
+def _drafted(
+    given: PlanInput, orphans: OrphanPlan, *, removals_wait: bool = False, foreseen: Makers | None = None
+) -> Draft:
+    draft = Draft(given, orphans, removals_wait=removals_wait, foreseen=foreseen)
     for origin in given.graph.order:
         draft.consider(origin)
     return draft
@@ -69,8 +80,8 @@ def _in_order(draft: Draft, given: PlanInput) -> list[Action]:
 
 
 def _without_acting(verdicts: Mapping[ResourceId, Verdict], actions: Iterable[Action]) -> Mapping[ResourceId, Verdict]:
-    """Return the verdicts without that of a service which is in sync, and marked all the same."""
-    acting = {action.resource for action in actions if action.operation is Operation.MARK}
+    """Return the verdicts without that of a service which is in sync, and marked or stopped all the same."""
+    acting = {action.resource for action in actions if action.operation in {Operation.MARK, Operation.STOP}}
     if not acting:
         return verdicts
     return {
@@ -94,8 +105,13 @@ def relabel(plan: Plan, given: PlanInput) -> Plan:
     ]
     actions = apply_limits(label_owed(labelled), given)
     if not plan.orphans or [action.hold for action in actions] == [action.hold for action in plan.actions]:
-        return evolve(plan, actions=actions)
-    return evolve(plan, actions=actions, orphans=tell_going(plan_orphans(given).orphans, actions, given))
+        return evolve(plan, actions=actions, stale=stale_in(given, actions))
+    return evolve(
+        plan,
+        actions=actions,
+        stale=stale_in(given, actions),
+        orphans=tell_going(plan_orphans(given).orphans, actions, given),
+    )
 
 
 def _settled(draft: Draft, given: PlanInput) -> frozenset[str]:
@@ -107,9 +123,9 @@ def _settled(draft: Draft, given: PlanInput) -> frozenset[str]:
 def _arranged(actions: Sequence[Action], deletions: Sequence[Action], settled: frozenset[str]) -> Iterator[Action]:
     """Yield the actions of the graph, and after them the deletions of orphans.
 
-    Deletions on which an action leans, or which a service lists that it starts or refreshes, stand before it, or before
-    the transaction that it belongs to. Where such a service lists what others have to be told of, as unit files, that
-    goes before any service is refreshed: they are told once.
+    Deletions on which an action leans, or which a service lists that it starts or refreshes, or that it is stopped for,
+    stand before it, or before the transaction that it belongs to. Where such a service lists what others have to be
+    told of, as unit files, that goes before any service is refreshed: they are told once.
     """
     waiting = {action.resource: action for action in deletions}
     for group in _groups(actions):
@@ -126,7 +142,7 @@ def _needed(
     """Return the deletions that stand before any of these, over any chain."""
     found: set[ResourceId] = set()
     acting = {action.resource for action in group}
-    fresh = {origin for origin, deletion in waiting.items() if not acting.isdisjoint(deletion.marks)}
+    fresh = {origin for origin, one in waiting.items() if not acting.isdisjoint(one.marks.keys() | one.while_stopped)}
     fresh |= {origin for action in group for origin in waiting.keys() & action.requires}
     if any(action.operation.refreshes for action in group):
         fresh |= {origin for origin, deletion in waiting.items() if deletion.marks and origin.type in settled}
@@ -141,13 +157,26 @@ def _groups(actions: Iterable[Action]) -> Iterator[Sequence[Action]]:
     return (batch.group for batch in batches_of(tuple(actions)))
 
 
+def _with_stops(actions: Iterable[Action], stops: Iterable[Action]) -> Iterator[Action]:
+    """Yield the actions, and before the first that it is for, or before its whole transaction, each stop."""
+    waiting = {stop.resource: stop for stop in stops}
+    for group in _groups(actions):
+        needed = {service for action in group if action.hold is None for service in action.while_stopped}
+        yield from [waiting.pop(service) for service in list(waiting) if service in needed]
+        yield from group
+
+
 def _marked(actions: Iterable[Action], owing: Refreshes) -> Iterator[Action]:
-    """Yield the actions, and before each, or before its whole transaction, the marks of the services that list it."""
+    """Yield the actions, and before each, or before its whole transaction, the marks of the services that list it.
+
+    A restart for evidence has one of its own service before these: it is owed then.
+    """
     for group in _groups(actions):
         owed: dict[ResourceId, list[str]] = {}
         for action in group:
             for service, operation in action.marks.items():
                 owed.setdefault(service, []).append(operation)
+        yield from (owing.mark_for(action) for action in group if action.stale and action.hold is None)
         yield from (owing.mark(service, owed[service]) for service in sorted(owed))
         yield from group
 

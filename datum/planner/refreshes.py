@@ -9,12 +9,12 @@ or shall not run, is neither marked nor refreshed.
 from collections.abc import Container, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from datum.model.check import Check
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
-from datum.model.observation import Absent, NotApplicable, Observation, Present, Unobservable
+from datum.model.observation import Absent, NotApplicable, Observation, Present, StaleInput, Unobservable
 from datum.model.plan import OWES, READ_BY_NOBODY, Action, Operation, Step, sweeps
 from datum.planner.decide import BreachError, all_are, decide, guarded
 from datum.planner.inputs import Declaration, PlanInput, Unresolved
@@ -30,6 +30,7 @@ from datum.planner.owes import (
     strongest,
     triggers_of,
 )
+from datum.planner.stale import acted_on, beyond
 from datum.provider.contract import AnyProvider, CheckingProvider, RefreshedProvider, ValidatedProvider
 
 
@@ -133,6 +134,10 @@ class Refreshes:
         """Return a service that would have to be marked, and that cannot be looked at."""
         return next((service for service in marks if service in self._unseen), None)
 
+    def seen_of(self, marks: Mapping[ResourceId, Operation]) -> Mapping[ResourceId, Operation]:
+        """Return the marks of the services that can be looked at."""
+        return {service: due for service, due in marks.items() if service not in self._unseen}
+
     def _counts(self, node: Node, step: Step, observation: Observation) -> bool:
         """Whether a step changes what a service may have read."""
         if self._removals_wait and (step.operation is Operation.DELETE or step.takes):
@@ -185,12 +190,29 @@ class Refreshes:
             step=step,
         )
 
+    def mark_for(self, refresh: Action) -> Action:
+        """Return the action that marks a service for evidence: what is restarted is owed from there on."""
+        mark = self.mark(refresh.resource, (Operation.REFRESH_RESTART,))
+        return evolve(mark, label=refresh.label, requires=refresh.requires, stale=refresh.stale)
+
     # --- refreshes ---
 
     def listed_by(self, origin: ResourceId) -> frozenset[ResourceId]:
         """Return what a service lists, and of the trail what may be removed."""
         service = self._services.get(origin)
         return frozenset((*service.listed, *service.listed_before)) if service else frozenset()
+
+    def stale_of(self, origin: ResourceId, marks: Iterable[str]) -> tuple[StaleInput, ...]:
+        """Return the evidence for which a service is restarted; nothing that is settled with what it owes anyway.
+
+        Args:
+            origin: of something whose turn it is.
+            marks: what it is marked with before.
+        """
+        service = self._services.get(origin)
+        if service is None:
+            return ()
+        return beyond(strongest(service.owes, *marks), acted_on(origin, self._given), service.listed)
 
     def refresh_of(self, origin: ResourceId, own: Action | None, marks: Iterable[str], *, may_run: bool) -> Step | None:
         """Return the refresh that a service will owe after its own action.

@@ -11,6 +11,7 @@ from attrs import frozen
 
 from datum.model.graph import Node, Target
 from datum.model.identity import ResourceId
+from datum.model.plan import Change, Step
 
 
 def names_of(targets: Iterable[Target]) -> Iterator[str]:
@@ -56,3 +57,11 @@ class Removals:
             else:
                 leans_on.add(remover)
         return Taking(tuple(left), frozenset(leans_on))
+
+
+def changes_left(node: Node, step: Step, taking: Taking) -> tuple[Change, ...]:
+    """Return the changes of a step without the parts that go by deletions of their own."""
+    gone = set(step.takes).difference(taking.names)
+    folders = [target.key.rstrip("/") for target in node.targets if target.kind == "path" and not target.leaf]
+    parts = {f".{path[len(folder) :]}" for folder in folders for path in gone if path.startswith(f"{folder}/")}
+    return tuple(change for change in step.changes if change.after is not None or change.name not in parts)

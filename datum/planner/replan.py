@@ -30,6 +30,7 @@ from datum.model.plan import (
 from datum.planner.anew import foreseen_absent
 from datum.planner.decide import BreachError, decide, deletion, equals, hazards_of, sweep, unallowed
 from datum.planner.owes import AnyRefreshed, mark_step, marked_by, owed_in, refresh_step, runs, starts
+from datum.planner.stopped import counts, stop_hazards, stop_step, unknown_in
 from datum.provider.contract import AnyProvider, RefreshedProvider
 
 
@@ -66,19 +67,31 @@ def replan(  # noqa: PLR0913  # named parts of one question, those after the fir
     try:
         step, unknown = _step(action, node, observation, provider)
         if unknown is not None:
-            return Replan(hold=_changed(action, f"what it owes cannot be looked at any more: {unknown.detail}"))
+            what = "whether it runs" if action.operation is Operation.STOP else "what it owes"
+            return Replan(hold=_changed(action, f"{what} cannot be looked at any more: {unknown.detail}"))
         if step is None:
             return Replan()
-        hazards = hazards_of(node, step, provider) if step.operation is not Operation.MARK else frozenset()
+        hazards = _hazards(node, step, provider)
         is_found = action.operation is Operation.CREATE and isinstance(observation, Present)
         is_made = _keeps_all(step) or _came_along(action, owners)
         if is_found and not is_made and not _is_nobodys(observation, provider, older, package):
             hazards |= {Hazard.DATA_LOSS}
-        if action.unmarked and _is_read(node, observation, step, provider):
-            return Replan(hold=_changed(action, f"{min(action.unmarked)} lists it, and is not marked for what changed"))
+        if unasked := _unasked(action, node, observation, step, provider):
+            return Replan(hold=_changed(action, unasked))
     except BreachError as error:
         return Replan(hold=_changed(action, error.unobservable.detail), is_breach=True)
     return _compare(action, _without(step, provided), unallowed(node, hazards - action.hazards, older))
+
+
+def _hazards(node: Node, step: Step, provider: AnyProvider) -> frozenset[Hazard]:
+    """Return what a step risks: a mark nothing, a stop no outage where it is taken back.
+
+    Raises:
+        BreachError: the provider raised or broke its contract.
+    """
+    if step.operation is Operation.MARK:
+        return frozenset()
+    return (stop_hazards if step.operation is Operation.STOP else hazards_of)(node, step, provider)
 
 
 def _keeps_all(step: Step) -> bool:
@@ -92,6 +105,19 @@ def _came_along(action: Action, owners: frozenset[str]) -> bool:
     A home comes with the files of its skeleton, and a package with what its script writes.
     """
     return bool(owners) and owners <= action.along
+
+
+def _unasked(action: Action, node: Node, observed: Present | Absent, step: Step, provider: AnyProvider) -> str:
+    """Return why a step does more than what others were marked or stopped for; empty where it does not.
+
+    Raises:
+        BreachError: the provider raised or broke its contract.
+    """
+    if action.unmarked and _is_read(node, observed, step, provider):
+        return f"{min(action.unmarked)} lists it, and is not marked for what changed"
+    if action.unstopped and counts(step):
+        return f"it changes only while {min(action.unstopped)} is stopped, and no stop of that is planned"
+    return ""
 
 
 def _is_read(node: Node, observed: Present | Absent, step: Step, provider: AnyProvider) -> bool:
@@ -122,12 +148,18 @@ def _step(
 ) -> tuple[Step | None, Unobservable | None]:
     """Return what is left to do; why that is not known.
 
-    What a mark or a refresh was planned as tells it apart, whatever the action may become.
+    What a mark, a refresh or a stop was planned as tells it apart, whatever the action may become.
 
     Raises:
         BreachError: the provider raised or broke its contract.
     """
     planned = action.step
+    if action.operation is Operation.STOP:
+        unknown = unknown_in(observed)
+        return (None, unknown) if unknown is not None else (stop_step(node, observed, provider), None)
+    if planned.operation is Operation.MARK and action.stale and not _is_stale(action, observed):
+        # It was started meanwhile, or what was evidence is owed by now.
+        return None, None
     if not (planned.operation is Operation.MARK or planned.operation.refreshes):
         return decide(node, observed, provider), None
     assert isinstance(provider, RefreshedProvider)  # noqa: S101  # nothing else is marked or refreshed
@@ -137,6 +169,12 @@ def _step(
     if planned.operation.refreshes:
         return refresh_step(node, observed, provider), None
     return (None, None) if isinstance(owes, NotApplicable) else (_mark(planned, node, observed, provider, owes), None)
+
+
+def _is_stale(action: Action, observed: Present | Absent) -> bool:
+    """Whether there still is evidence of what a mark was planned for, and a restart would settle it."""
+    planned = {one.resource for one in action.stale}
+    return isinstance(observed, Present) and any(one.resource in planned and not one.is_ahead for one in observed.stale)
 
 
 def _mark(

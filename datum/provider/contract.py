@@ -14,12 +14,14 @@ Rules, checked at registration, at run time by the engine, and by `datum.testing
 """
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from attrs import frozen
 
+from datum.model.access import Access
 from datum.model.check import Check
+from datum.model.content import Content
 from datum.model.graph import DependencyKind, Target
 from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
@@ -123,6 +125,10 @@ class TargetIndex(Protocol):
 
     def keys(self, kind: str) -> tuple[str, ...]:
         """Return the keys of every target of one space that is declared and not absent, sorted."""
+        ...
+
+    def targets_of(self, origin: ResourceId) -> tuple[Target, ...]:
+        """Return what a resource holds; nothing for one that is not declared."""
         ...
 
 
@@ -318,6 +324,15 @@ class RefreshedProvider(Provider[DesiredT], Protocol[DesiredT]):
 
 
 @runtime_checkable
+class StaleProvider(RefreshedProvider[DesiredT], Protocol[DesiredT]):
+    """A type that observes what changed an input after the start (`Present.stale`), and may be told to act on it."""
+
+    def acts_on_stale(self, desired: DesiredT) -> bool:
+        """Whether it is to be restarted for such evidence alone."""
+        ...
+
+
+@runtime_checkable
 class SettledProvider(Provider[DesiredT], Protocol[DesiredT]):
     """A type whose changes count once something was told of them: unit files, and the manager's daemon-reload.
 
@@ -342,6 +357,38 @@ class ValidatedProvider(Provider[DesiredT], Protocol[DesiredT]):
         """Return the program, told the real path; None where there is none.
 
         It judges the host as it is before anything that lists the resource is started or refreshed.
+        """
+        ...
+
+
+@runtime_checkable
+class AbsentNameProvider(Provider[DesiredT], Protocol[DesiredT]):
+    """A type of which not every name says what would have to go: a label of a key does not, its fingerprint does.
+
+    Beside `absent: true` nothing else can be declared. What is removed has to be named all the same where a person is
+    told how.
+    """
+
+    def absent_name(self, name: str, desired: DesiredT) -> str | None:
+        """Return the name by which the same thing can be declared absent; None: by none. Pure."""
+        ...
+
+
+@runtime_checkable
+class AccessProvider(Provider[DesiredT], Protocol[DesiredT]):
+    """A type whose declarations say who may read what, or as whom a program reads.
+
+    Asked when a manifest is judged, never while a host is changed: an unreadable file is a warning of `validate`.
+    """
+
+    def access(
+        self, desired: Mapping[str, DesiredT], text_of: Callable[[Content], str | None]
+    ) -> Mapping[str, tuple[Access, ...]]:
+        """Return what each resource says; those that say nothing may be left out. Pure.
+
+        Args:
+            desired: all resources of the type that are wanted, by name.
+            text_of: gives the text of a content, wherever its bytes lie; None for what is no text, or too long.
         """
         ...
 

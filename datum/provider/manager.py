@@ -5,9 +5,12 @@ running system and systemd is its process 1; everywhere else nothing runs, and n
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from attrs import field, frozen
+
+if TYPE_CHECKING:
+    from datum.provider.host import HostError
 
 NEEDS_RESTART: Final = "needs-restart"
 NEEDS_RELOAD: Final = "needs-reload"
@@ -47,8 +50,13 @@ class UnitFacts:
     result: str = ""
     restarts: int = 0
     user: str = ""
-    # `StateChangeTimestamp`, microseconds since the epoch; 0: never.
+    # `StateChangeTimestamp`, microseconds since the epoch; 0: never. Of a reload it is the end.
     changed: int = 0
+    # `InactiveExitTimestamp` and `ActiveEnterTimestamp`, likewise: when its last start began, and when it was up.
+    began: int = 0
+    up_since: int = 0
+    # `ExecMainStartTimestamp` of a service, likewise; 0 of other units, and where there was no main process.
+    main_started: int = 0
     # `TriggeredBy`: sockets, timers and paths that start it.
     triggered_by: tuple[str, ...] = ()
     # `Triggers`: what this socket, timer or path starts; of a socket with Accept=yes its connections, too.
@@ -96,6 +104,23 @@ class ManagerWriter(ManagerReader, Protocol):
 
     def restart(self, name: str) -> None:
         """Restart a unit, likewise; the manager clears its marks."""
+        ...
+
+    def start_socket(self, name: str, services: Sequence[str], *, restart: bool) -> Mapping[str, "HostError"]:
+        """Start a socket, or restart it, although services of it run: it cannot be bound while they do.
+
+        All jobs are made at once, and the manager does them in the order of the units: the services stop, the socket
+        starts, the services start, however the socket ended. Nothing of that is left to the caller, so that nothing
+        stays stopped where he ends in the middle.
+
+        Args:
+            name: the socket.
+            services: those of its services that run.
+            restart: whether the socket is to be stopped first where it is active.
+
+        Returns:
+            The failures by unit, as `start` raises them; none where every job ended `done`.
+        """
         ...
 
     def reload(self, name: str) -> None:

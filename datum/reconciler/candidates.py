@@ -67,6 +67,7 @@ class _Together:
     def __init__(self, verifying: Verifying, batch: Batch, writer: Staging, checks: Sequence[Check]) -> None:
         self._work = verifying.work
         self._marks = verifying.marks
+        self._stops = verifying.stops
         self._batch = batch
         self._writer = writer
         self._checks = checks
@@ -74,6 +75,8 @@ class _Together:
         self._members: list[ActionResult | _Candidate] = []
         # The services that could not be marked, once that was tried.
         self._unmarked: frozenset[ResourceId] | None = None
+        # What became of a member during which something would have to be stopped that runs.
+        self._kept: ActionResult | None = None
 
     def run(self) -> Sequence[_Became]:
         """Return what became of each, in the order of the group; the marks have their results."""
@@ -149,7 +152,11 @@ class _Together:
         first = candidates[0].ready.action
         before = len(writer.remarks)
         seconds = sum(providers[one.ready.action.resource.type].apply_deadline for one in candidates)
-        refusal = self._judge(first, seconds + sum(check.timeout for check in self._checks))
+        refusal = self._judge(candidates, seconds + sum(check.timeout for check in self._checks))
+        if refusal is None and self._unmarked is None and self._kept is None:
+            self._stop(candidates)
+        if self._kept is not None:
+            return self._blocked(self._kept)
         if refusal is not None:
             # Where it was written to be judged, it is on the host until it is put back.
             is_made = not discard(writer) and self._unmarked is not None
@@ -166,21 +173,28 @@ class _Together:
         became = self._ended(failure.of if failure else _nothing, before, is_made=True)
         return self._having_passed(became, tuple(check.resource for check in self._checks))
 
-    def _judge(self, first: Action, patience: float) -> Failure | None:
+    def _judge(self, candidates: Sequence[_Candidate], patience: float) -> Failure | None:
         """Show the candidates to the checks; return what refuses them.
 
-        What cannot be shown is written before it is judged, so the marks come before that.
+        What cannot be shown is written before it is judged, so stops and marks come before that.
         """
-        work, writer = self._work, self._writer
-        if not self._batch.marks:
+        work, writer, first = self._work, self._writer, candidates[0].ready.action
+        if not self._batch.marks and not any(one.ready.action.while_stopped for one in candidates):
             return work.attempt(first, lambda: writer.judge(self._checks), patience)
         refusal = work.attempt(first, lambda: writer.judge(self._checks, writes=False), patience)
         if refusal is None or refusal.found.code != _NOT_SHOWN:
             return refusal
+        self._stop(candidates)
+        if self._kept is not None:
+            return None
         self._unmarked = self._marks.set(self._batch)
         if self._unmarked:
             return None
         return work.attempt(first, lambda: writer.judge(self._checks), patience)
+
+    def _stop(self, candidates: Sequence[_Candidate]) -> None:
+        """Stop what must not run while the candidates are put in place."""
+        self._kept = self._stops.before(candidate.ready.action for candidate in candidates)
 
     def _mark(self, candidates: Sequence[_Candidate]) -> ResourceId | None:
         """Set the marks, unless they are set; return a service that could not be marked and is of a candidate."""

@@ -97,23 +97,35 @@ class Marks:
         for service, due in action.marks.items():
             self._needed[service] = _stronger(self._needed.get(service), str(due))
 
-    def renew(self, result: ActionResult) -> ActionResult:
+    def renew(self, result: ActionResult, up: Iterable[ResourceId] = ()) -> ActionResult:
         """Mark again what was started between its mark and the change, and does not owe what it should.
 
         Args:
             result: of a change that was made and verified.
+            up: what was stopped for it, was started meanwhile, and could not be stopped again.
 
         Returns:
-            The result, with a remark on each service that was marked again; unverified where that cannot be had.
+            The result, with a remark on each service that was marked again; unverified where that cannot be had, or
+            where what runs does not list what was changed: nothing says then what it made of that.
         """
         for service, due in result.action.marks.items():
             asked = self._asked.get(service, {})
             mark = asked.get(str(due)) or next(iter(asked.values()), None)
             if mark is not None:
-                result = self._renew(result, mark)
+                result = self._renew(result, mark, "is marked again")
+        for service in up:
+            result = self._mark_up(result, service)
         return result
 
-    def _renew(self, result: ActionResult, mark: Action) -> ActionResult:
+    def _mark_up(self, result: ActionResult, service: ResourceId) -> ActionResult:
+        due = result.action.marks_if_up.get(service)
+        if due is None:
+            return _unverified(result, _changed_under(service, result.action), FailureCause.OTHER)
+        step = Step(Operation.MARK, (Change(OWES, None, str(due)),))
+        mark = Action(service, "", step.operation, step.changes, step=step)
+        return self._renew(result, mark, "is marked, since it could not be stopped again")
+
+    def _renew(self, result: ActionResult, mark: Action, what: str) -> ActionResult:
         work, service = self._work, mark.resource
         ready = work.prepare(mark)
         if isinstance(ready, ActionResult):
@@ -122,7 +134,7 @@ class Marks:
         again = work.verify(ready, failure, ())
         if again.outcome.spreads:
             return _unmarked(result, again)
-        remark = f"{service} was started meanwhile, and is marked again"
+        remark = f"{service} was started meanwhile, and {what}"
         return evolve(result, remarks=(*result.remarks, remark))
 
     def close(self, batch: Batch) -> None:
@@ -175,11 +187,26 @@ def _unmarked(result: ActionResult, mark: ActionResult) -> ActionResult:
         resource=str(result.action.resource),
         location=result.action.location,
     )
+    return _unverified(result, found, mark.cause or FailureCause.OTHER)
+
+
+def _changed_under(service: ResourceId, action: Action) -> Diagnostic:
+    return Diagnostic(
+        code="changed-while-running",
+        summary="A service was started while something changed that changes only while it is stopped.",
+        detail=f"{service} was started while {action.resource} was changed, and could not be stopped again.",
+        hint=f"see why {service} could not be stopped, and restart its unit by hand",
+        resource=str(action.resource),
+        location=action.location,
+    )
+
+
+def _unverified(result: ActionResult, found: Diagnostic, cause: FailureCause) -> ActionResult:
     is_settled = result.outcome.is_settled
     return evolve(
         result,
         outcome=Outcome.UNVERIFIED if is_settled else result.outcome,
-        cause=(mark.cause or FailureCause.OTHER) if is_settled else result.cause,
+        cause=cause if is_settled else result.cause,
         diagnostics=(*result.diagnostics, found),
     )
 

@@ -14,7 +14,7 @@ from datum.provider.contract import TransactionalProvider
 from datum.reconciler.marks import skipped_by
 from datum.reconciler.means import RecordingWriter
 from datum.reconciler.verifying import Done, Verifying
-from datum.reconciler.work import Failure, Ready, Work
+from datum.reconciler.work import Failure, Ready
 
 
 @frozen
@@ -41,7 +41,7 @@ def commit(verifying: Verifying, batch: Batch) -> None:
             work.spread(action.resource, blocker)
             members.append(ActionResult(action, Outcome.SKIPPED, blocked_by=blocker))
         else:
-            members.append(_stage(work, action, provider, writer, staged))
+            members.append(_stage(verifying, action, provider, writer, staged))
     whole: Failure | None = None
     if staged:
         work.means.together(batch.start + 1, len(staged), group[0])
@@ -60,10 +60,17 @@ def _became(member: _Staged | ActionResult, whole: Failure | None, remarks: tupl
 
 
 def _stage(
-    work: Work, action: Action, provider: TransactionalProvider[Any], writer: RecordingWriter, staged: list[object]
+    verifying: Verifying,
+    action: Action,
+    provider: TransactionalProvider[Any],
+    writer: RecordingWriter,
+    staged: list[object],
 ) -> _Staged | ActionResult:
     """Stage one action; what cannot be keeps those of the transaction that require it from being staged."""
-    ready = work.prepare(action)
+    work = verifying.work
+    ready: Ready | ActionResult = work.prepare(action)
+    if isinstance(ready, Ready):
+        ready = verifying.stops.before((action,)) or ready
     if isinstance(ready, ActionResult):
         if ready.outcome.spreads:
             work.spread(action.resource, ready.blocked_by)

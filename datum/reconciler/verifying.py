@@ -14,6 +14,7 @@ from datum.model.plan import Action
 from datum.model.result import ActionResult
 from datum.provider.contract import SettledProvider, StagedProvider
 from datum.reconciler.marks import Marks
+from datum.reconciler.stops import Stops
 from datum.reconciler.work import Failure, Ready, Work, by_verification
 
 
@@ -48,10 +49,11 @@ class _Open:
 class Verifying:
     """Takes what became of actions, and verifies what was done."""
 
-    def __init__(self, work: Work, marks: Marks, actions: Iterable[Action]) -> None:
+    def __init__(self, work: Work, marks: Marks, stops: Stops, actions: Iterable[Action]) -> None:
         """Begin with all actions of the plan."""
         self.work = work
         self.marks = marks
+        self.stops = stops
         providers = work.means.providers
         # Asked once for each type: comparing an object with a protocol costs as much as planning a resource.
         kinds = {action.resource.type for action in actions}
@@ -113,7 +115,7 @@ class Verifying:
             result = by_verification(result)
         if done.is_made and not self._left_alone(done, result):
             self.marks.note(done.action)
-            result = self.marks.renew(result)
+            result = self.marks.renew(result, self.stops.again(done.action))
         return evolve(result, passed=done.passed)
 
     def _left_alone(self, done: Done, result: ActionResult) -> bool:

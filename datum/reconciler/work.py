@@ -65,6 +65,8 @@ class Work:
         """Begin; what the plan gives no action and is not in sync counts as broken already."""
         self.means = means
         self._results: dict[int, ActionResult] = {}
+        # What was stopped for others and started again: its refresh is for the case that it still owes something.
+        self._started: set[ResourceId] = set()
         # Resources that keep what requires them from being done, and which of them was the first to.
         self.broken: dict[ResourceId, ResourceId] = {
             origin: verdict.blocked_by or origin
@@ -76,6 +78,10 @@ class Work:
     def results(self) -> tuple[ActionResult, ...]:
         """What became of the actions so far, in the order of the plan."""
         return tuple(self._results[number] for number in sorted(self._results))
+
+    def result(self, number: int) -> ActionResult | None:
+        """Return what became of one action; None where its turn has not come."""
+        return self._results.get(number)
 
     def leave(self, action: Action) -> ActionResult:
         """Return the result of an action that a signal kept from being begun."""
@@ -100,10 +106,12 @@ class Work:
         if action.hold is not None:
             return self.held(action, action.hold)
         blocker = min((self.broken[origin] for origin in action.requires if origin in self.broken), default=None)
-        if blocker is not None:
+        if blocker is not None and not (action.operation.refreshes and action.resource in self._started):
             return ActionResult(action, Outcome.SKIPPED, blocked_by=blocker)
         observation = self.means.observe(action)
         answer = self.means.replan(action, observation, staged)
+        if blocker is not None and (answer.step is not None or answer.hold is not None):
+            return ActionResult(action, Outcome.SKIPPED, blocked_by=blocker)
         if answer.hold is not None and answer.is_impossible:
             return self._impossible(action, answer.hold, self.means.monotonic() - begun)
         if answer.hold is not None:
@@ -235,10 +243,13 @@ class Work:
     def finish(self, number: int, result: ActionResult) -> None:
         """Take the result of one action.
 
-        A mark keeps nothing from being done but the changes it stands before: what a service is, its other actions say.
+        A mark or a stop keeps nothing from being done but the changes that it is for: what a service is, its other
+        actions say.
         """
         self._results[number] = result
-        if result.outcome.spreads and result.action.operation is not Operation.MARK:
+        if result.action.starts_again and result.outcome is Outcome.APPLIED:
+            self._started.add(result.action.resource)
+        if result.outcome.spreads and result.action.operation not in {Operation.MARK, Operation.STOP}:
             self.spread(result.action.resource, result.blocked_by)
 
     def spread(self, origin: ResourceId, blocked_by: ResourceId | None = None) -> None:
@@ -282,9 +293,10 @@ def _questions(action: Action) -> tuple[Action, ...]:
 
     It may become any step: what is left is to be told, not held. What was restarted owes nothing, and runs as well.
     """
-    if action.operation in {Operation.DELETE, Operation.MARK}:
+    if action.operation in {Operation.DELETE, Operation.MARK, Operation.STOP}:
         return (action,)
-    anything = evolve(action, operation=Operation.REPLACE, hazards=frozenset(Hazard))
+    nobody: frozenset[ResourceId] = frozenset()
+    anything = evolve(action, operation=Operation.REPLACE, hazards=frozenset(Hazard), unmarked=nobody, unstopped=nobody)
     if not action.operation.refreshes:
         return (anything,)
     return (action, evolve(anything, step=Step(Operation.REPLACE, ())))

@@ -6,9 +6,10 @@ from typing import Final
 from datum.diagnostics import Diagnostic, SourceLocation
 from datum.model.identity import ResourceId
 from datum.model.json import JsonValue
-from datum.model.plan import Hold, Kept, Orphan
+from datum.model.plan import Hold, Kept, Orphan, Stale
 from datum.model.pointer import Pointer
 from datum.model.report import CheckReport, LeftOver, PassReport, ResourceReport, SourceReport
+from datum.report.stale import moment
 
 SCHEMA_VERSION: Final = 2
 
@@ -32,6 +33,7 @@ def report_to_json(report: PassReport) -> Mapping[str, JsonValue]:
         "resources": [resource_to_json(resource) for resource in report.resources],
         "checks": [check_to_json(check) for check in report.checks],
         "kept": kept_to_json(report.kept),
+        "stale": stale_to_json(report.stale),
         "orphans": [orphan_to_json(orphan) for orphan in report.orphans],
         "left_over": [_left_over(item) for item in report.left_over],
         "diagnostics": [diagnostic_to_json(item) for item in report.diagnostics],
@@ -77,6 +79,7 @@ def resource_to_json(resource: ResourceReport) -> Mapping[str, JsonValue]:
         "hazards": list(resource.hazards),
         "known_after": [str(origin) for origin in resource.known_after],
         "marks": [{"id": str(origin), "owes": owes} for origin, owes in resource.marks.items()],
+        "while_stopped": [str(origin) for origin in resource.while_stopped],
         "blocked_by": str(resource.blocked_by) if resource.blocked_by else None,
         "refused_by": str(resource.refused_by) if resource.refused_by else None,
         "hold": _hold(resource.hold),
@@ -105,6 +108,28 @@ def kept_to_json(kept: Mapping[ResourceId, Kept]) -> JsonValue:
             "more": found.more,
         }
         for origin, found in kept.items()
+    ]
+
+
+def stale_to_json(stale: Mapping[ResourceId, Stale]) -> JsonValue:
+    """Return what runs and has not read what it lists as that is now."""
+    return [
+        {
+            "id": str(origin),
+            "inputs": [
+                {
+                    "id": str(one.resource),
+                    "path": one.path,
+                    "changed": moment(one.changed),
+                    "since": moment(one.since),
+                    "is_ahead": one.is_ahead,
+                }
+                for one in found.inputs
+            ],
+            "is_acted_on": found.is_acted_on,
+            "detail": found.detail,
+        }
+        for origin, found in stale.items()
     ]
 
 

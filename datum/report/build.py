@@ -11,6 +11,7 @@ from datum.model.result import ActionResult, Outcome
 from datum.model.secret import HIDDEN
 from datum.report.checks import refusing
 from datum.report.outcomes import OUTCOME_OF, outcomes_of
+from datum.report.stale import reason_of
 from datum.report.waiting import waits
 
 DIFF_LINES: Final = 200
@@ -87,12 +88,18 @@ def left_over(plan: Plan, closing: Plan, results: Sequence[ActionResult]) -> tup
     found = [
         tell(action.resource, action.changes)
         for action in closing.actions
-        if action.resource not in unsettled and action.operation is not Operation.MARK
+        if action.resource not in unsettled and not _is_for_others(action)
     ]
     for origin, verdict in sorted(closing.verdicts.items()):
         if verdict.kind is not VerdictKind.IN_SYNC and origin not in unsettled:
             found.append(tell(origin, verdict.step.changes if verdict.step else ()))
     return tuple(found)
+
+
+def _is_for_others(action: Action) -> bool:
+    """Whether what an action does is for the change of another resource: a mark, a stop, the start after that."""
+    is_start = action.starts_again and len(action.changes) == 1
+    return is_start or action.operation in {Operation.MARK, Operation.STOP}
 
 
 def _has_run(result: ActionResult) -> bool:
@@ -124,20 +131,33 @@ def _from_action(
         refused_by=result.refused_by if result else None,
         known_after=action.known_after,
         marks={service: str(owes) for service, owes in action.marks.items()},
+        while_stopped=tuple(sorted(action.while_stopped)),
     )
 
 
 def _detail(action: Action, blocker: ResourceId | None, *, is_judged: bool) -> str:
+    if action.stale and action.operation.refreshes and blocker is None:
+        return reason_of(action.stale)
     if action.orphan_of:
         return f"no longer declared; last by {action.orphan_of.short}"
     if blocker is None or blocker in action.requires:
         return ""
+    words = _of_services(action, blocker)
+    if is_judged and not words:
+        return f"It is checked together with {blocker}, or with what requires that: all or nothing."
+    return words
+
+
+def _of_services(action: Action, blocker: ResourceId) -> str:
+    """Return why an action is not done, where that is about marks and stops."""
     if action.operation is Operation.MARK:
         return f"What it stands before is not done, because of {blocker}: nothing is owed for it."
+    if action.operation is Operation.STOP:
+        return f"What it would be stopped for is not done, because of {blocker}."
+    if blocker in action.while_stopped:
+        return f"It changes only while {blocker} is stopped, and that is not."
     if blocker in action.marks:
         return f"{blocker} would owe a {action.marks[blocker]} for it, and could not be marked."
-    if is_judged:
-        return f"It is checked together with {blocker}, or with what requires that: all or nothing."
     return ""
 
 

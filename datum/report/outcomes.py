@@ -39,6 +39,7 @@ def outcomes_of(plan: Plan, results: Sequence[ActionResult]) -> dict[ResourceId,
     """Return the outcome of each resource that has a verdict or a result.
 
     A mark says nothing of its service unless it went wrong: it is set, or spared, for the change of another resource.
+    Neither does a stop that was spared.
 
     Args:
         plan: the plan.
@@ -54,6 +55,8 @@ def outcomes_of(plan: Plan, results: Sequence[ActionResult]) -> dict[ResourceId,
 
 def _own(result: ActionResult) -> Outcome:
     """Return what a result says of its resource."""
-    is_mark = result.action.operation is Operation.MARK
-    is_well = result.outcome.is_settled or result.outcome is Outcome.SKIPPED
-    return Outcome.IN_SYNC if is_mark and is_well else result.outcome
+    operation, outcome = result.action.operation, result.outcome
+    is_spared = outcome in {Outcome.ALREADY, Outcome.SKIPPED}
+    is_mark_set = operation is Operation.MARK and outcome.is_settled
+    is_for_others = operation in {Operation.MARK, Operation.STOP}
+    return Outcome.IN_SYNC if is_mark_set or (is_for_others and is_spared) else outcome

@@ -5,7 +5,7 @@ from typing import Final
 
 from datum.model.json import JsonValue
 from datum.model.plan import Plan
-from datum.report.as_json import check_to_json, kept_to_json, orphan_to_json, resource_to_json
+from datum.report.as_json import check_to_json, kept_to_json, orphan_to_json, resource_to_json, stale_to_json
 from datum.report.build import count_outcomes, report_resources
 from datum.report.checks import report_checks
 
@@ -28,5 +28,6 @@ def plan_to_json(plan: Plan) -> Mapping[str, JsonValue]:
         ],
         "checks": [check_to_json(check) for check in report_checks(plan, ())],
         "kept": kept_to_json(plan.kept),
+        "stale": stale_to_json(plan.stale),
         "orphans": [orphan_to_json(orphan) for orphan in plan.orphans],
     }

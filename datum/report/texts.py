@@ -7,6 +7,7 @@ from attrs import evolve
 
 from datum.diagnostics import SourceLocation
 from datum.errors import FleetError, RepositoryError
+from datum.model.content import Content
 from datum.model.graph import ResourceGraph
 from datum.model.plan import Action, Change, Plan
 from datum.model.source import SourceTree
@@ -72,6 +73,17 @@ def _fill(change: Change, tree: SourceTree, *, is_told: bool) -> Change:
     except RepositoryError:
         return change
     return evolve(change, after_text=as_text(data))
+
+
+def text_of(tree: SourceTree, content: Content) -> str | None:
+    """Return what a content says, whether or not its bytes lie in the tree; None for what people could not read."""
+    if content.inline is not None:
+        return as_text(content.inline)
+    try:
+        with tree.open_blob(content.blob) as stream:
+            return as_text(stream.read(TEXT_LIMIT + 1))
+    except (FleetError, RepositoryError):
+        return None
 
 
 def as_text(data: bytes) -> str | None:

@@ -24,7 +24,17 @@ from datum.provider.contract import CONTRACT_VERSION, AnyProvider, ImplicitEdge,
 from datum.provider.host import HostError
 from datum.testing.cases import ConformanceCase
 from datum.testing.host import FakeHost
-from datum.testing.optional import check_checking, check_predicted, check_related, check_staged, deletion_by_engine
+from datum.testing.optional import (
+    check_absent_name,
+    check_access,
+    check_checking,
+    check_predicted,
+    check_related,
+    check_staged,
+    check_stale,
+    check_stopped,
+    deletion_by_engine,
+)
 from datum.testing.rules import (
     EveryTarget,
     Refusal,
@@ -237,10 +247,30 @@ class ProviderConformance:
         for case in self.cases:
             check_related(self.provider_class(), case)
 
+    def test_the_name_by_which_it_goes_names_the_same_thing(self) -> None:
+        """`absent_name` is pure, and nothing but that name is needed to mean something the resource holds."""
+        for case in self.cases:
+            check_absent_name(self.provider_class(), case)
+
     def test_predicted_state_can_be_planned_against(self) -> None:
         """`predict` is pure, from whatever was observed, and what it answers is what `plan` understands."""
         for case in self.cases:
             check_predicted(self.provider_class(), case, self._arranged(case))
+
+    def test_a_stop_is_pure_and_leaves_nothing_running(self) -> None:
+        """`stop` answers a step of its own operation that leaves nothing of the resource running."""
+        for case in self.cases:
+            check_stopped(self.provider_class(), case, self._arranged(case))
+
+    def test_evidence_is_acted_on_or_not(self) -> None:
+        """`acts_on_stale` is pure, and answers yes or no."""
+        for case in self.cases:
+            check_stale(self.provider_class(), case)
+
+    def test_who_may_read_what_is_said_of_what_was_asked(self) -> None:
+        """`access` is pure, and answers for the resources that it was asked for, with or without their texts."""
+        for case in self.cases:
+            check_access(self.provider_class(), case)
 
     def test_checks_name_resources_and_are_programs(self) -> None:
         """`guards` and `check` are pure, and a check is that of its own resource."""

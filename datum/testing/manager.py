@@ -1,20 +1,30 @@
 """The service manager of a fake host: jobs that end as arranged, and marks as systemd keeps them (design 4.1)."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from attrs import evolve
 
 from datum.host.jobs import DONE, job_failed, manager_refused
 from datum.host.unit_names import name_fault, template_of
-from datum.provider.host import FileKind
+from datum.provider.host import FileKind, HostError
 from datum.provider.manager import NEEDS_RELOAD, NEEDS_RESTART, UnitFacts
-from datum.testing.units import FakeUnit
+from datum.testing.units import FakeUnit, has_file, is_masked, links_of
 from datum.testing.world import FakeFile, FakeWorld, JournalEntry
 
 _SYSTEM: Final = "/etc/systemd/system"
 _UP: Final = frozenset({"active", "reloading"})
 _DOWN: Final = frozenset({"inactive", "failed"})
+
+
+@contextmanager
+def _noted(failures: dict[str, HostError], name: str) -> Iterator[None]:
+    """Note the failure of one unit, and go on."""
+    try:
+        yield
+    except HostError as error:
+        failures.setdefault(name, error)
 
 
 class FakeManager:
@@ -47,8 +57,8 @@ class FakeManagerWriter(FakeManager):
         unit = self._begin("start", name)
         if unit.facts.active == "activating" and unit.facts.sub != "auto-restart" and unit.start_result == DONE:
             unit.facts = evolve(unit.facts, active="active", sub="running")
-        elif unit.facts.active not in _UP:
-            self._start(unit, "start")
+        else:
+            self._bind(unit, "start")
         self._world.leave("start", name)
 
     def stop(self, name: str) -> None:
@@ -61,8 +71,30 @@ class FakeManagerWriter(FakeManager):
         """As `ManagerWriter`; what is not active is started."""
         unit = self._begin("restart", name)
         self._stop(unit, "restart")
-        self._start(unit, "restart")
+        self._bind(unit, "restart")
         self._world.leave("restart", name)
+
+    def start_socket(self, name: str, services: Sequence[str], *, restart: bool) -> Mapping[str, HostError]:
+        """As `ManagerWriter`: what cannot be stopped goes on running, and holds the socket back."""
+        verb = "restart" if restart else "start"
+        failures: dict[str, HostError] = {}
+        stopped: list[FakeUnit] = []
+        for each in services:
+            with _noted(failures, each):
+                unit = self._begin("restart", each)
+                if unit.facts.active not in _DOWN:
+                    self._stop(unit, "restart")
+                    stopped.append(unit)
+        with _noted(failures, name):
+            unit = self._begin(verb, name)
+            if restart:
+                self._stop(unit, verb)
+            self._bind(unit, verb)
+        for unit in stopped:
+            with _noted(failures, unit.facts.name):
+                self._start(unit, "restart")
+        self._world.leave("start_socket", name)
+        return failures
 
     def reload(self, name: str) -> None:
         """As `ManagerWriter`; of an inactive unit the job ends `invalid`."""
@@ -108,11 +140,14 @@ class FakeManagerWriter(FakeManager):
         self._world.leave("enable", " ".join(names))
 
     def disable(self, names: Sequence[str]) -> None:
-        """As `ManagerWriter`, likewise; of a unit that is not there every link goes, too."""
+        """As `ManagerWriter`, likewise; of a unit that is not there every link goes, too, and one must be there."""
         self._enter_names("disable", names)
-        for path in list(self._world.files):
-            folder, _, last = path.rpartition("/")
-            if last in names and folder.startswith(f"{_SYSTEM}/") and folder.endswith((".wants", ".requires")):
+        for name in names:
+            links = links_of(name, self._world.files)
+            is_file = has_file(name, self._world.files)
+            if not links and not is_file and self._world.manager.find(name, self._world.files) is None:
+                raise manager_refused(f"disable {name}", f"Unit file {name} does not exist.")
+            for path in links:
                 self._world.remove(path)
         self._world.leave("disable", " ".join(names))
 
@@ -166,12 +201,33 @@ class FakeManagerWriter(FakeManager):
             raise manager_refused(f"{verb} {name}", "Operation refused, unit may be requested by dependency only.")
         return unit
 
+    def _bind(self, unit: FakeUnit, verb: str) -> None:
+        """Start what is not active; a socket is refused while a service of it runs, but for its connections."""
+        name, units = unit.facts.name, self._world.manager
+        if unit.facts.active in _UP:
+            return
+        own = f"{name.removesuffix('.socket')}@.service"
+        triggers = units.facts(name, self._world.files).triggers if name.endswith(".socket") else ()
+        services = [units.facts(each, self._world.files) for each in triggers if template_of(each) != own]
+        if any(each.active not in _DOWN for each in services):
+            raise job_failed(verb, name, "failed")
+        self._start(unit, verb)
+
     def _start(self, unit: FakeUnit, verb: str) -> None:
         units = self._world.manager
         if unit.start_result in {"dependency", "canceled", "skipped"}:
             raise job_failed(verb, unit.facts.name, unit.start_result)
         units.starts += 1
-        came = evolve(unit.facts, invocation=f"{units.starts:032x}", changed=units.starts, marks=frozenset())
+        now = units.starts
+        came = evolve(
+            unit.facts,
+            invocation=f"{now:032x}",
+            changed=now,
+            began=now,
+            up_since=now,
+            main_started=now if unit.facts.kind else 0,
+            marks=frozenset(),
+        )
         if unit.start_result != DONE:
             result = "timeout" if unit.start_result == "timeout" else "exit-code"
             unit.facts = evolve(came, active="failed", sub="failed", result=result)
@@ -187,7 +243,10 @@ class FakeManagerWriter(FakeManager):
             return
         if unit.stop_result != DONE:
             raise job_failed(verb, unit.facts.name, unit.stop_result)
-        unit.facts = evolve(unit.facts, active="inactive", sub="dead", marks=frozenset(), invocation="")
+        sub, result = ("dead", "success") if unit.stopped_as == "inactive" else ("failed", "exit-code")
+        unit.facts = evolve(
+            unit.facts, active=unit.stopped_as, sub=sub, result=result, marks=frozenset(), invocation=""
+        )
 
     def _enter_names(self, verb: str, names: Sequence[str]) -> None:
         self._world.enter(verb, " ".join(names))
@@ -199,6 +258,6 @@ class FakeManagerWriter(FakeManager):
         for name, unit in found.items():
             if unit is None:
                 raise manager_refused(f"{verb} {name}", f"Unit file {name} does not exist.")
-            if unit.facts.load == "masked":
+            if is_masked(name, self._world.files):
                 raise manager_refused(f"{verb} {name}", f"Unit file {_SYSTEM}/{name} is masked.")
         return {name: unit for name, unit in found.items() if unit is not None}

@@ -1,22 +1,29 @@
-"""The rules of what a provider may have beside the contract: related, predicting, checking, staged types.
+"""The rules of what a provider may have beside the contract: related, predicting, checking, staged, stopped types.
 
 Each rule does nothing for a type that has not what it is about. A rule that is broken raises `AssertionError`.
 """
 
 from collections.abc import Callable
 
+from attrs import evolve
+
+from datum.model.access import Consumer, GroupAccount, Rights, UserAccount
 from datum.model.check import Check
 from datum.model.identity import ResourceId
 from datum.model.observation import Absent, Cause, Observation, Present, Unobservable
 from datum.model.plan import Operation, Step
 from datum.observer.below import with_holds
 from datum.provider.contract import (
+    AbsentNameProvider,
+    AccessProvider,
     AnyProvider,
     CheckingProvider,
     PredictingProvider,
     RelatedProvider,
     StagedProvider,
+    StaleProvider,
 )
+from datum.provider.stopped import StoppedProvider
 from datum.testing.cases import ConformanceCase
 from datum.testing.host import FakeHost
 from datum.testing.rules import EveryTarget, all_are, check_step, deletion_of, require, steps_for, visible
@@ -35,6 +42,40 @@ def check_related(provider: AnyProvider, case: ConformanceCase) -> None:
     require(desired == provider.parse(case.name, case.attributes), f"{case.title}: relate changes its argument")
 
 
+def check_absent_name(provider: AnyProvider, case: ConformanceCase) -> None:
+    """`absent_name` is pure, and nothing but that name is needed to mean something that the resource holds."""
+    if not isinstance(provider, AbsentNameProvider):
+        return
+    desired = provider.parse(case.name, case.attributes)
+    name = provider.absent_name(case.name, desired)
+    again = provider.absent_name(case.name, desired)
+    require(name == again, f"{case.title}: absent_name answers differently each time")
+    if name is None:
+        return
+    require(provider.normal_name(name) == name, f"{case.title}: absent_name answers no normal name")
+    meant = set(provider.targets(provider.parse(name, {}))) & set(provider.targets(desired))
+    require(bool(meant), f"{case.title}: absent_name names something else")
+
+
+def check_stopped(provider: AnyProvider, case: ConformanceCase, host: FakeHost) -> None:
+    """`stopping` and `stop` are pure, a stop does nothing else, and what it leaves needs no other one."""
+    if not isinstance(provider, StoppedProvider):
+        return
+    desired = provider.parse(case.name, case.attributes)
+    require(provider.stopping(desired) == provider.stopping(desired), f"{case.title}: stopping answers differently")
+    seen = provider.observe(host.reader(), {case.name: desired})[case.name]
+    if isinstance(seen, Unobservable):
+        return
+    step = provider.stop(desired, seen)
+    require(step == provider.stop(desired, seen), f"{case.title}: stop answers differently each time")
+    if step is None:
+        return
+    is_stop = step.operation is Operation.STOP and bool(step.changes) and not step.needs and not step.takes
+    require(is_stop, f"{case.title}: stop answers a step that does more than stop it")
+    fields = {**seen.fields, **{change.name: change.after for change in step.changes}}
+    require(provider.stop(desired, evolve(seen, fields=fields)) is None, f"{case.title}: what is stopped still runs")
+
+
 def check_predicted(provider: AnyProvider, case: ConformanceCase, host: FakeHost) -> None:
     """`predict` is pure, from whatever was observed, and what it answers is what `plan` understands."""
     if not isinstance(provider, PredictingProvider):
@@ -51,6 +92,32 @@ def check_predicted(provider: AnyProvider, case: ConformanceCase, host: FakeHost
         step = provider.plan(desired, found)
         if step is not None:
             check_step(step, found, f"{case.title}, predicted")
+
+
+def check_stale(provider: AnyProvider, case: ConformanceCase) -> None:
+    """`acts_on_stale` is pure, and answers yes or no."""
+    if not isinstance(provider, StaleProvider):
+        return
+    desired = provider.parse(case.name, case.attributes)
+    answer: object = provider.acts_on_stale(desired)
+    all_are((answer,), bool, case.title)
+    require(answer is provider.acts_on_stale(desired), f"{case.title}: acts_on_stale answers differently each time")
+
+
+def check_access(provider: AnyProvider, case: ConformanceCase) -> None:
+    """`access` is pure, answers values of the contract for what it was asked, also where no text can be had."""
+    if not isinstance(provider, AccessProvider):
+        return
+    desired = {case.name: provider.parse(case.name, case.attributes)}
+    for text_of in (lambda _content: None, lambda content: (content.inline or b"").decode("utf-8", "replace")):
+        answers = provider.access(desired, text_of)
+        require(answers.keys() <= {case.name}, f"{case.title}: access answers for what it was not asked")
+        kinds = (Rights, UserAccount, GroupAccount, Consumer)
+        said: list[object] = [one for sayings in answers.values() for one in sayings]
+        odd = [one for one in said if not isinstance(one, kinds)]
+        require(not odd, f"{case.title}: access answers {odd}")
+        same = answers == provider.access(desired, text_of)
+        require(same, f"{case.title}: access answers differently each time")
 
 
 def check_checking(provider: AnyProvider, case: ConformanceCase) -> None:

@@ -54,6 +54,10 @@ class EveryTarget:
         """As `TargetIndex`."""
         return path != "/"
 
+    def targets_of(self, origin: ResourceId) -> tuple[Target, ...]:
+        """As `TargetIndex`."""
+        return (Target("path", origin.name, leaf=True),)
+
 
 def require(condition: bool, text: str) -> None:  # noqa: FBT001 - reads as assert does
     """Raise what `assert` raises; works without a rewriting of assertions."""

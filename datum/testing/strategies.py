@@ -29,7 +29,17 @@ from datum.model.manifest import (
     OnRemoval,
     Resource,
 )
-from datum.model.observation import Absent, Cause, Machine, NotApplicable, Present, Scope, Unobservable, UnsafeFolder
+from datum.model.observation import (
+    Absent,
+    Cause,
+    Machine,
+    NotApplicable,
+    Present,
+    Scope,
+    StaleInput,
+    Unobservable,
+    UnsafeFolder,
+)
 from datum.model.plan import (
     Action,
     Change,
@@ -206,6 +216,8 @@ resources = st.builds(
     origins=st.dictionaries(st.sampled_from(["mode", "owner"]), origins, max_size=2),
     references=st.dictionaries(resource_ids, locations, max_size=2),
     dropped=st.lists(resource_ids, max_size=2).map(tuple),
+    while_stopped=st.lists(resource_ids, max_size=2).map(tuple),
+    stopped_at=st.dictionaries(resource_ids, locations, max_size=2),
 )
 """Resources as declared."""
 
@@ -266,6 +278,11 @@ sorted_paths: st.SearchStrategy[tuple[str, ...]] = st.sets(paths, max_size=3).ma
 unsafe_folders = st.lists(st.builds(UnsafeFolder, paths, _WORDS), max_size=2).map(tuple)
 """What keeps something from being written."""
 
+_MOMENTS: Final = st.integers(0, 2**52)
+
+stale_inputs = st.builds(StaleInput, resource_ids, paths, _MOMENTS, _MOMENTS, st.booleans())
+"""What changed after something was started."""
+
 presents = st.builds(
     Present,
     field_maps,
@@ -275,6 +292,7 @@ presents = st.builds(
     sorted_paths,
     st.lists(_WORDS, max_size=2).map(tuple),
     unsafe_folders,
+    st.lists(stale_inputs, max_size=2).map(tuple),
 )
 """What is there."""
 
@@ -354,7 +372,9 @@ actions = st.builds(
         st.frozensets(st.sampled_from(Hazard)),
     ),
     marks=st.dictionaries(resource_ids, st.sampled_from((Operation.REFRESH_RELOAD, Operation.REFRESH_RESTART))),
+    while_stopped=st.frozensets(resource_ids, max_size=2),
     guards=st.lists(checks, max_size=2).map(tuple),
+    stale=st.lists(stale_inputs, max_size=2).map(tuple),
 )
 """Actions whose step is their own."""
 

@@ -36,6 +36,8 @@ class FakeUnit:
     start_result: str = "done"
     stop_result: str = "done"
     reload_result: str = "done"
+    # What it is once it was stopped: `failed` where it ends with an error then.
+    stopped_as: str = "inactive"
     # Whether it stays active when it was started; a oneshot without RemainAfterExit does not.
     stays: bool = True
     # Units whose `.wants` it is linked into when it is enabled; none: it cannot be enabled.
@@ -105,7 +107,7 @@ class FakeUnits:
 
     def _reread(self, name: str, facts: UnitFacts, files: Mapping[str, "FakeFile"]) -> UnitFacts:
         """Return the facts of a unit that was added without files, with the links that now lie on the disk."""
-        if _is_masked(name, files):
+        if is_masked(name, files):
             return evolve(facts, load="masked", file_state="masked", needs_daemon_reload=False)
         state = facts.file_state
         if state in {"enabled", "disabled", "masked"}:
@@ -115,7 +117,7 @@ class FakeUnits:
 
     def _read(self, name: str, files: Mapping[str, "FakeFile"]) -> FakeUnit | None:
         """Return a unit as its files have it, inactive; None where there are none."""
-        if _is_masked(name, files):
+        if is_masked(name, files):
             fragment = f"{_FOLDERS[0]}/{name}"
             facts = UnitFacts(name, frozenset({name}), load="masked", file_state="masked", fragment=fragment)
             return FakeUnit(facts, source=_source(name, files))
@@ -145,14 +147,27 @@ class FakeUnits:
 
 def is_linked(name: str, files: Mapping[str, "FakeFile"]) -> bool:
     """Whether a link in some `.wants` or `.requires` enables a unit for good."""
+    return bool(links_of(name, files))
+
+
+def links_of(name: str, files: Mapping[str, "FakeFile"]) -> list[str]:
+    """Return the links that enable a unit, or the instances of a template, for good."""
+    found = []
     for path in files:
         folder, _, last = path.rpartition("/")
-        if last == name and folder.startswith(f"{_FOLDERS[0]}/") and folder.endswith((".wants", ".requires")):
-            return True
-    return False
+        is_link = folder.startswith(f"{_FOLDERS[0]}/") and folder.endswith((".wants", ".requires"))
+        if is_link and name in {last, template_of(last)}:
+            found.append(path)
+    return found
 
 
-def _is_masked(name: str, files: Mapping[str, "FakeFile"]) -> bool:
+def has_file(name: str, files: Mapping[str, "FakeFile"]) -> bool:
+    """Whether a unit, or its template, lies on the disk."""
+    return bool(_fragment(name, files))
+
+
+def is_masked(name: str, files: Mapping[str, "FakeFile"]) -> bool:
+    """Whether a mask for good lies on the disk, loaded or not."""
     found = files.get(f"{_FOLDERS[0]}/{name}")
     return found is not None and found.kind is FileKind.SYMLINK and found.link == "/dev/null"
 
@@ -213,6 +228,9 @@ def _alive(new: UnitFacts, old: UnitFacts) -> UnitFacts:
         result=old.result,
         restarts=old.restarts,
         changed=old.changed,
+        began=old.began,
+        up_since=old.up_since,
+        main_started=old.main_started,
         triggered_by=old.triggered_by,
         triggers=old.triggers,
         can_start=old.can_start,

@@ -17,8 +17,9 @@ from datum.model.result import Outcome
 from datum.provider.host import HostError, HostWriter
 from datum_providers.file.desired import DesiredFile
 from datum_providers.file.doing import apply_file
+from tests.property.disturbing import CutError, Trouble
 from tests.unit.fakes import declare
-from tests.unit.reconciler.bench import Batch, Scripted
+from tests.unit.reconciler.bench import AtOnce, Batch
 from tests.unit.reconciler.manager import Scene, Wish, scene
 
 NAMES: Final = ("a", "b", "c", "d")
@@ -32,17 +33,6 @@ SENT: Final = ("restart", "reload", "start")
 _WEIGHT: Final[Mapping[JsonValue, int]] = {None: 0, "reload": 1, "restart": 2}
 
 
-class CutError(BaseException):
-    """The process is killed here."""
-
-
-class AtOnce(Scripted):
-    """A type that cannot be staged."""
-
-    def can_stage(self, desired: DesiredFile) -> bool:
-        return False
-
-
 def _write(writer: HostWriter, desired: DesiredFile, step: Step) -> None:
     apply_file(writer, desired, step)
 
@@ -54,17 +44,6 @@ class Entry:
     kind: str
     before: str | None
     is_wanted: bool
-
-
-@frozen
-class Trouble:
-    """One thing that goes wrong."""
-
-    error: HostError | int
-    method: str
-    skip: int
-    times: int | None
-    after: bool
 
 
 @frozen
@@ -154,7 +133,7 @@ def disturbed(made: Scene, trouble: list[Trouble], cut: tuple[int, bool] | None,
     """Run one pass in which these go wrong, and that is killed at a call."""
     planned = made.bench.plan()
     for one in trouble:
-        made.bench.host.fail(one.error, method=one.method, skip=one.skip, times=one.times, after=one.after)
+        one.befall(made.bench.host)
     if cut is not None:
         made.bench.host.fail(CutError(), skip=cut[0], times=1, after=cut[1])
     begun: list[int] = []

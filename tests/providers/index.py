@@ -48,8 +48,20 @@ class Index:
         keys = {target.key for target in self.holders if target.kind in {"path", MADE_PATH}}
         return tuple(sorted(key for key in keys if key != path and is_below(key, path)))
 
+    def targets_of(self, origin: ResourceId) -> tuple[Target, ...]:
+        return tuple(target for target, holder in self.holders.items() if holder == origin)
+
     def is_absent(self, path: str) -> bool:
         return path in self.absent
 
     def is_exclusive(self, path: str) -> bool:
         return path in self.exclusive
+
+
+def index_of(declared: Mapping[str, Any]) -> Index:
+    """Return the index of resources by the target that each holds, as `kind key`."""
+    holders = {}
+    for target, origin in declared.items():
+        kind, _, key = target.partition(" ")
+        holders[Target(kind, key)] = ResourceId.parse(origin)
+    return Index(holders)

@@ -1,6 +1,8 @@
 """The shadow tools in memory: they change the account files of a `FakeHost` as the real ones do on a Debian."""
 
 import datetime as dt
+import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -71,17 +73,25 @@ def add_shadow_tools(host: FakeHost, *, passwd: str = PASSWD, group: str = GROUP
     for program, tool in _TOOLS.items():
         host.add_program(program, _player(tool))
     host.add_program("chpasswd", _chpasswd)
-    host.add_program("chown", _chown)
+    # That the lock of all account files can be opened.
+    host.add_program("sh", lambda _world, _command: CommandOutcome(0, b"", b""))
+    host.add_program("vipw", _vipw)
 
 
-def _chown(world: FakeWorld, command: Command) -> CommandOutcome:
-    """Give what lies at a path, and below it, to the numbers before it."""
-    *_, numbers, path = command.argv
-    uid, gid = map(int, numbers.split(":"))
-    for place, file in world.files.items():
-        if place == path or place.startswith(f"{path}/"):
-            file.uid, file.gid = uid, gid
+def _vipw(world: FakeWorld, command: Command) -> CommandOutcome:
+    """Do what the editor does that the provider names: lines of one name go from some files."""
+    pattern, files = _editor(shlex.split(command.environment["VISUAL"]))
+    name = re.sub(r"\[(.)\]", r"\1", pattern).encode()
+    for path in files:
+        if path in world.files:
+            kept = [line for line in world.files[path].data.splitlines(True) if line.partition(b":")[0] != name]
+            world.files[path].data = b"".join(kept)
     return CommandOutcome(0, b"", b"")
+
+
+def _editor(argv: list[str]) -> tuple[str, list[str]]:
+    assert argv[:2] == ["sh", "-c"]
+    return argv[3], argv[4:]
 
 
 def _player(tool: Tool) -> Callable[[FakeWorld, Command], CommandOutcome]:
@@ -159,13 +169,18 @@ def _groupadd(files: Files, options: dict[str, str], name: str) -> str:
     if name in files.group:
         return f"group '{name}' already exists"
     files.group[name] = [name, "x", options.get("--gid") or _free(files.group), ""]
+    _add_to_gshadow(files, name)
     return ""
+
+
+def _add_to_gshadow(files: Files, name: str) -> None:
+    if gshadow := files.world.files.get("/etc/gshadow"):
+        gshadow.data += f"{name}:!::{files.group[name][3]}\n".encode()
 
 
 def _groupmod(files: Files, options: dict[str, str], name: str) -> str:
     if "--gid" not in options:
-        if gshadow := files.world.files.get("/etc/gshadow"):
-            gshadow.data += f"{name}:!::{files.group[name][3]}\n".encode()
+        _add_to_gshadow(files, name)
         return ""
     before, files.group[name][2] = files.group[name][2], options["--gid"]
     for parts in files.passwd.values():

@@ -322,6 +322,7 @@ def declare(
     *,
     requires: Iterable[str] = (),
     after: Iterable[str] = (),
+    while_stopped: Iterable[str] | Mapping[str, int] = (),
     references: Mapping[str, int] | None = None,
     absent: bool = False,
     on_removal: OnRemoval | None = None,
@@ -348,6 +349,10 @@ def declare(
         audit=audit,
         moved=rid(moved) if moved else None,
         references={rid(one): at(place) for one, place in (references or {}).items()},
+        while_stopped=tuple(rid(one) for one in while_stopped),
+        stopped_at={rid(one): at(place) for one, place in while_stopped.items()}
+        if isinstance(while_stopped, Mapping)
+        else {},
     )
 
 

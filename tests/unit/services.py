@@ -17,6 +17,7 @@ from datum.model.plan import OWES, Action, Change, Effect, Need, Operation, Plan
 from datum.planner.inputs import Declaration
 from datum.provider.contract import AnyProvider, Stage
 from datum.provider.host import HostWriter
+from datum.provider.stopped import Stopping
 from tests.unit.fakes import PROVIDERS, Fake, Package, Page, Want, declare, graph_of, plan_of, revision, rid, target_of
 
 RESTART, RELOAD = "restart", "reload"
@@ -36,6 +37,8 @@ class Wish:
     # Of a refresh.
     refresh_risks: frozenset[Hazard]
     needs: tuple[Target, ...]
+    # Of a stop.
+    stop_risks: frozenset[Hazard]
 
 
 class Service(Fake):
@@ -57,6 +60,7 @@ class Service(Fake):
             frozenset(Hazard(text) for text in given.get("risks", ())),
             frozenset(Hazard(text) for text in given.get("refresh_risks", ())),
             tuple(target_of(text) for text in given.get("needs", ())),
+            frozenset(Hazard(text) for text in given.get("stop_risks", ("outage",))),
         )
 
     def edges(self, desired: Any, index: object) -> tuple[Any, ...]:
@@ -83,6 +87,8 @@ class Service(Fake):
 
     def hazards(self, desired: Any, step: Step) -> frozenset[Hazard]:
         risks: frozenset[Hazard] = desired.refresh_risks if step.operation.refreshes else desired.risks
+        if step.operation is Operation.STOP:
+            risks = desired.stop_risks
         return risks
 
     def triggers(self, desired: Wish) -> Mapping[ResourceId, Operation]:
@@ -95,6 +101,14 @@ class Service(Fake):
         is_reload = owes == RELOAD and desired.can_reload
         operation = Operation.REFRESH_RELOAD if is_reload else Operation.REFRESH_RESTART
         return Step(operation, (Change(OWES, owes, None),))
+
+    def stopping(self, desired: Wish) -> Stopping | None:
+        return None if desired.running is None else Stopping(desired.running, desired.name.endswith("socket"))
+
+    def stop(self, desired: Wish, observed: Present | Absent) -> Step | None:
+        if observed.fields.get("running") is not True:
+            return None
+        return Step(Operation.STOP, (Change("running", before=True, after=False),))
 
 
 class Unit(Page):

@@ -127,18 +127,25 @@ def status(
     host: given.Host = None,
     state_dir: given.StateDir = None,
     root: given.Root = None,
+    resources: Annotated[
+        bool, typer.Option("--resources", help="Look at every declared resource, and say whether it is in sync.")
+    ] = False,
     json: given.Json = False,
 ) -> int:
     """Show where this host stands.
 
-    Its revisions, the running pass, and the newest report. Takes no lock.
+    Its revisions, the running pass, the newest report, and what fails again and again. Takes no lock.
     """
     from datum.cli.views import standing
 
-    standing.show(
-        commands.status(Options(config=config, repo=repo, host=host, state_dir=state_dir, root=root)), is_json=json
-    )
-    return 0
+    options = Options(config=config, repo=repo, host=host, state_dir=state_dir, root=root)
+    if not resources:
+        standing.show(commands.status(options), is_json=json)
+        return 0
+    with pass_ports() as ports:
+        seen = commands.standing(options, ports)
+    standing.show(commands.status(options), seen, is_json=json)
+    return seen.report.exit_code if seen.resources is None else 0
 
 
 def report(

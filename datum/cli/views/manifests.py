@@ -59,6 +59,7 @@ def resource_fields(resource: Resource) -> dict[str, Any]:
     common = {
         "requires": [str(target) for target in resource.requires],
         "after": [str(target) for target in resource.after],
+        "while_stopped": [str(target) for target in resource.while_stopped],
         "absent": resource.absent,
         "on_removal": str(resource.on_removal) if resource.on_removal else None,
         "protect": resource.protect,

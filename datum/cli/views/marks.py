@@ -51,6 +51,8 @@ def write_marks(
         due = "restart" if "restart" in owed.values() else "reload"
         more = f" and {len(owed) - _SHOWN} more" if len(owed) > _SHOWN else ""
         pieces.append((f"before {', '.join(list(owed)[:_SHOWN])}{more}, for which it owes a {due}", "dim"))
+    elif any(one["id"] == service and one["operation"] == "restart" for one in resources):
+        pieces.append(("before its restart, which it owes from then on", "dim"))
     paper.line(*pieces)
     for remark in dict.fromkeys(remark for mark in marks for remark in mark["remarks"]):
         paper.line("      note: ", remark)

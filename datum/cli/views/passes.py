@@ -8,6 +8,7 @@ from datum.agent.commands import Applied
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.problems import write_problems
 from datum.cli.views.resources import count_words, write_checks, write_orphans, write_resources
+from datum.cli.views.stale import write_stale
 from datum.report.as_json import report_to_json
 
 _GOOD: Final = {"converged", "planned"}
@@ -44,6 +45,7 @@ def write_pass(paper: Paper, report: Mapping[str, Any]) -> None:
     target = report["target"] or "no revision"
     if outcome == "converged" and not report["resources"] and report["source"]["status"] in {"ok", "not_asked"}:
         paper.line((report["host"], "bold"), f" at {target}: nothing to do, {in_sync} in sync.")
+        write_stale(paper, report.get("stale", ()))
         return
     paper.line((report["host"], "bold"), f" at {target}")
     # Reports of older versions have none.
@@ -51,8 +53,9 @@ def write_pass(paper: Paper, report: Mapping[str, Any]) -> None:
     judges = {check["id"] for check in checks}
     # What a check said stands with what it judges, and in its own line below.
     shown = [one for one in report["resources"] if one["id"] not in judges or not _only_refused(one)]
-    write_resources(paper, shown, report.get("kept", ()))
+    write_resources(paper, shown, report.get("kept", ()), gathers=True)
     write_checks(paper, checks)
+    write_stale(paper, report.get("stale", ()))
     write_orphans(paper, report["orphans"])
     for item in report["left_over"]:
         fields = ", ".join(item["fields"]) or "it cannot be looked at, or waits for what cannot"

@@ -12,6 +12,7 @@ from datum.cli.views.changes import SHOWN, plural
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.problems import error_object, write_problems
 from datum.cli.views.resources import count_operations, count_words, write_checks, write_orphans, write_resources
+from datum.cli.views.stale import write_stale
 from datum.diagnostics import Diagnostic
 from datum.errors import UsageError
 from datum.model.json import JsonObject, thaw
@@ -49,6 +50,7 @@ def write_plan(paper: Paper, plan: Mapping[str, Any]) -> None:
     planned = [{**resource, "outcome": _planned(resource["outcome"])} for resource in resources]
     write_resources(paper, planned, plan["kept"])
     write_checks(paper, plan["checks"])
+    write_stale(paper, plan["stale"])
     write_orphans(paper, plan["orphans"])
     _write_kept_in_sync(paper, plan)
     operations = count_operations(resources)

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from datum.cli.views.alike import write_alike
 from datum.cli.views.changes import SHOWN, lost, write_changes, write_kept
 from datum.cli.views.marks import folding, is_folded, write_marks
 from datum.cli.views.paper import Paper
 from datum.cli.views.problems import place_of, write_problems
+from datum.report.alike import gather, reason_of
 
 _SIGNS: Final = {
     "create": ("+", "green"),
@@ -14,6 +16,7 @@ _SIGNS: Final = {
     "replace": ("±", "magenta"),
     "delete": ("-", "red"),
     "mark": ("*", "cyan"),
+    "stop": ("■", "cyan"),
     "reload": ("↻", "cyan"),
     "restart": ("↻", "cyan"),
 }
@@ -39,20 +42,42 @@ _CHECKS: Final = {
 
 
 _MAKERS: Final = 3
-"""Ids that a line names after which something is known."""
+"""Ids that a line names after which something is known, or while which are stopped it is done."""
 
 
-def write_resources(paper: Paper, resources: Iterable[Mapping[str, Any]], kept: Sequence[Mapping[str, Any]]) -> None:
-    """Write resources, and below each what it leaves alone; the marks of a service are one line."""
+def write_resources(
+    paper: Paper, resources: Iterable[Mapping[str, Any]], kept: Sequence[Mapping[str, Any]], *, gathers: bool = False
+) -> None:
+    """Write resources, and below each what it leaves alone; the marks of a service are one line.
+
+    Args:
+        paper: takes the lines.
+        resources: of a plan or report.
+        kept: what each leaves alone.
+        gathers: those that failed alike are told once: of a pass, not of a plan, where each says what is to come.
+    """
     by_id = {entry["id"]: entry for entry in kept}
     told = list(resources)
-    for resource, marks in folding(told):
+    folded = list(folding(told))
+    groups = gather(resource for resource, marks in folded if not marks) if gathers else ()
+    alike = {id(resource): group for group in groups for resource in group if len(group) > 1}
+    for resource, marks in folded:
         if marks:
             write_marks(paper, resource["id"], marks, told)
+            continue
+        if group := alike.get(id(resource)):
+            if resource is group[0]:
+                _write_alike(paper, group)
             continue
         write_resource(paper, resource)
         if resource["operation"] and resource["id"] in by_id:
             write_kept(paper, by_id[resource["id"]])
+
+
+def _write_alike(paper: Paper, group: Sequence[Mapping[str, Any]]) -> None:
+    reason = reason_of(group[0])
+    if reason is not None:
+        write_alike(paper, group, reason, style=_OUTCOMES[reason.outcome])
 
 
 def write_resource(paper: Paper, resource: Mapping[str, Any]) -> None:
@@ -66,13 +91,28 @@ def write_resource(paper: Paper, resource: Mapping[str, Any]) -> None:
     if resource["label"]:
         pieces.append((f"{resource['label']}  ", "cyan"))
     pieces.append((place_of(resource["location"]) or resource["detail"], "dim"))
-    # Once it was tried it is known; old reports have none.
-    if (makers := resource.get("known_after")) and outcome in {None, "held"}:
-        more = f" and {len(makers) - _MAKERS} more" if len(makers) > _MAKERS else ""
-        pieces.append((f"  (known after {', '.join(makers[:_MAKERS])}{more})", "cyan"))
+    if outcome in {None, "held"}:
+        # Once it was tried both are known; old reports have neither.
+        pieces += [(words, "cyan") for words in (_known_after(resource), _while_stopped(resource)) if words]
     paper.line(*pieces)
     _write_reasons(paper, resource)
     write_changes(paper, resource)
+
+
+def _known_after(resource: Mapping[str, Any]) -> str:
+    makers = resource.get("known_after", ())
+    return f"  (known after {_some(makers)})" if makers else ""
+
+
+def _while_stopped(resource: Mapping[str, Any]) -> str:
+    services = resource.get("while_stopped", ())
+    are = "is" if len(services) == 1 else "are"
+    return f"  (while {_some(services)} {are} stopped)" if services else ""
+
+
+def _some(ids: Sequence[str]) -> str:
+    more = f" and {len(ids) - _MAKERS} more" if len(ids) > _MAKERS else ""
+    return f"{', '.join(ids[:_MAKERS])}{more}"
 
 
 def _write_reasons(paper: Paper, resource: Mapping[str, Any]) -> None:

@@ -2,20 +2,27 @@
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from datum.agent.commands import Status
+from datum.agent.commands import Standing, Status
+from datum.agent.repeats import Repeat
 from datum.agent.wiring import enrol_line
 from datum.cli.views.paper import Paper, print_json
+from datum.cli.views.present import write_repeats, write_standing
+from datum.cli.views.problems import write_problems
 from datum.cli.views.resources import count_words
 from datum.model.pointer import Pointer
-from datum.report.as_json import pointer_to_json
+from datum.report.as_json import diagnostic_to_json, pointer_to_json
+
+_PATHS: Final = 3
+"""Paths that a line names."""
 
 
-def show(status: Status, *, is_json: bool) -> None:
-    """Show where a host stands."""
+def show(status: Status, standing: Standing | None = None, *, is_json: bool) -> None:
+    """Show where a host stands, and where it was looked at each of its resources."""
+    repeats = [_repeat(one) for one in status.repeats]
     if is_json:
-        print_json(_as_json(status))
+        print_json({**_as_json(status), "repeats": repeats, **_standing_json(standing)})
         return
     paper = Paper()
     settings = status.settings
@@ -35,7 +42,48 @@ def show(status: Status, *, is_json: bool) -> None:
         _write_newest(paper, status.newest)
     else:
         paper.line(("last pass   ", "dim"), "no report yet")
+    write_repeats(paper, repeats)
+    if standing is not None:
+        _write_standing(paper, standing, is_running=status.running is not None)
     paper.print_to(sys.stdout)
+
+
+def _write_standing(paper: Paper, standing: Standing, *, is_running: bool) -> None:
+    if is_running:
+        paper.line(("A pass is running", "cyan"), ": what follows was seen while it changes this host.")
+    if standing.resources is None:
+        problems = dict.fromkeys((*standing.report.source.diagnostics, *standing.report.diagnostics))
+        write_problems(paper, [diagnostic_to_json(item) for item in problems])
+        paper.line(("Its resources are not known", "bold red"), f": {standing.report.outcome}.")
+        return
+    write_standing(paper, [one for one in standing.resources if isinstance(one, Mapping)])
+
+
+def _standing_json(standing: Standing | None) -> Mapping[str, Any]:
+    if standing is None:
+        return {}
+    report = standing.report
+    return {
+        "observed": {
+            "started": report.started,
+            "revision": str(report.target) if report.target else None,
+            "outcome": str(report.outcome),
+            "diagnostics": [diagnostic_to_json(item) for item in report.diagnostics],
+        },
+        "resources": standing.resources,
+    }
+
+
+def _repeat(one: Repeat) -> Mapping[str, Any]:
+    return {
+        "resources": list(one.resources),
+        "outcome": one.reason.outcome,
+        "codes": [saying.code for saying in one.reason.sayings],
+        "reason": one.reason.in_short,
+        "passes": one.passes,
+        "since": one.since,
+        "is_cut": one.is_cut,
+    }
 
 
 def _write_pointer(paper: Paper, pointer: Pointer, where: str) -> None:
@@ -64,6 +112,7 @@ def _write_newest(paper: Paper, newest: Mapping[str, Any]) -> None:
         f": {sums}" if sums else "",
     )
     _write_unresolved(paper, newest)
+    _write_stale(paper, newest)
     source = _source(newest)
     if source is not None:
         status = str(source.get("status", "unknown"))
@@ -78,6 +127,19 @@ def _write_unresolved(paper: Paper, newest: Mapping[str, Any]) -> None:
     for item in found if isinstance(found, list) else ():
         if isinstance(item, Mapping) and item.get("code") == "trail-unresolved":
             paper.line(("unknown     ", "magenta"), str(item.get("detail", "")))
+
+
+def _write_stale(paper: Paper, newest: Mapping[str, Any]) -> None:
+    """Write what that pass left running with what it read before a change; a report may be damaged."""
+    for entry in _maps(newest.get("stale")):
+        paths = [str(one.get("path", "")) for one in _maps(entry.get("inputs"))]
+        more = f" and {len(paths) - _PATHS} more" if len(paths) > _PATHS else ""
+        words = f"{entry.get('id', '?')} was started before {', '.join(paths[:_PATHS])}{more} changed"
+        paper.line(("stale       ", "yellow"), words)
+
+
+def _maps(found: object) -> list[Mapping[str, Any]]:
+    return [one for one in found if isinstance(one, Mapping)] if isinstance(found, list) else []
 
 
 def _source(newest: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -103,7 +165,7 @@ def _as_json(status: Status) -> Mapping[str, Any]:
         }
         if running
         else None,
-        "newest": {key: newest.get(key) for key in ("id", "outcome", "exit_code", "counts", "source")}
+        "newest": {key: newest.get(key) for key in ("id", "outcome", "exit_code", "counts", "source", "stale")}
         if newest
         else None,
     }

@@ -1,10 +1,12 @@
 """The resource type `directory`: one directory, its mode, owner and group, and whether it holds anything else."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
+from datum.model.access import Access
+from datum.model.content import Content
 from datum.model.graph import Target
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
@@ -17,6 +19,7 @@ from datum_providers.directory.doing import apply_directory
 from datum_providers.directory.look import Look
 from datum_providers.directory.steps import plan_directory
 from datum_providers.shared.above import edges_above
+from datum_providers.shared.accounts import rights_as_declared
 from datum_providers.shared.adoption import adopted_fields
 from datum_providers.shared.kinds import hazards_of_kinds
 from datum_providers.shared.names import path_of
@@ -115,6 +118,17 @@ class DirectoryProvider:
     def can_stage(self, desired: DesiredDirectory) -> bool:
         """Return false where thousands of owners change: a check that refused could not take them back."""
         return not desired.recursive
+
+    def access(
+        self,
+        desired: Mapping[str, DesiredDirectory],
+        text_of: Callable[[Content], str | None],  # noqa: ARG002 - as the contract has it
+    ) -> Mapping[str, tuple[Access, ...]]:
+        """Return mode and owners."""
+        return {
+            name: (rights_as_declared(one.path, one.mode, one.owners, is_directory=True),)
+            for name, one in desired.items()
+        }
 
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:
         """Return attributes that declare what was observed; never that it is exclusive."""

@@ -1,13 +1,15 @@
 """The resource type `file`: one regular file, its bytes, mode, owner and group."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
 from attrs import evolve
 
+from datum.model.access import Access
 from datum.model.check import Check
+from datum.model.content import Content
 from datum.model.graph import Target
 from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
@@ -27,6 +29,7 @@ from datum_providers.file.doing import VALIDATE_TIMEOUT, apply_file
 from datum_providers.file.look import Look
 from datum_providers.file.steps import plan_file
 from datum_providers.shared.above import edges_above
+from datum_providers.shared.accounts import rights_as_declared
 from datum_providers.shared.adoption import adopted_fields
 from datum_providers.shared.kinds import hazards_of_kinds
 from datum_providers.shared.places import guards_access, removal_of
@@ -119,6 +122,17 @@ class FileProvider:
         if not desired.validate:
             return None
         return Check(origin, tuple(part.replace("{path}", desired.path) for part in desired.validate), VALIDATE_TIMEOUT)
+
+    def access(
+        self,
+        desired: Mapping[str, DesiredFile],
+        text_of: Callable[[Content], str | None],  # noqa: ARG002 - as the contract has it
+    ) -> Mapping[str, tuple[Access, ...]]:
+        """Return mode and owners; a file without content is none that Datum makes."""
+        return {
+            name: (rights_as_declared(one.path, one.mode, one.owners, is_made=one.content is not None),)
+            for name, one in desired.items()
+        }
 
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:
         """Return attributes that declare what was observed; the content only if it is a text of bounded size."""

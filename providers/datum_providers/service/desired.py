@@ -1,6 +1,6 @@
 """What a declaration of a service means, in normal form. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
 from attrs import evolve, field, frozen
@@ -28,8 +28,23 @@ LONGEST: Final = 300.0
 Enabled: TypeAlias = "bool | str | None"
 """True, False, `masked`; None for what is not declared."""
 
+RESTART: Final = "restart"
+"""What `when_stale` may say."""
+
+FILES_AT_MOST: Final = 4
+"""A resource of more files than this is not looked at for evidence: a tree."""
+
 # Nothing starts, stops or enables these: they come and go with hardware, or with whoever made them.
 _NO_SERVICES: Final = frozenset({"device", "scope"})
+
+
+@frozen
+class Input:
+    """One file or link that a service lists, and what its change makes it owe."""
+
+    resource: ResourceId
+    path: str
+    operation: Operation
 
 
 @frozen
@@ -44,10 +59,14 @@ class DesiredService:
     reload_on: tuple[ResourceId, ...] = ()
     # Seconds; None: as long as units of its kind need.
     settle: float | None = None
+    # It is restarted where something else changed what it lists after it was started.
+    acts_on_stale: bool = False
     # Its own unit files and drop-ins, and what their change makes it owe. Known once the graph is.
     own: tuple[tuple[ResourceId, Operation], ...] = field(default=(), eq=False)
     # A file of its very own name is declared; an instance without one comes from its template.
     has_declared_file: bool = field(default=False, eq=False)
+    # Files and links of what it lists, in the order of ids and paths. Known once the graph is.
+    inputs: tuple[Input, ...] = field(default=(), eq=False)
 
     @property
     def is_bare(self) -> bool:
@@ -110,6 +129,7 @@ def parse_service(name: str, attributes: Mapping[str, AttributeValue]) -> Desire
         _references("restart_on", attributes.get("restart_on"), name),
         _references("reload_on", attributes.get("reload_on"), name),
         _settle(attributes.get("settle")),
+        _when_stale(attributes.get("when_stale")),
     )
     if service.running and service.enabled == MASKED:
         raise DesiredError("running", "a masked unit cannot be started, so it cannot be kept running.")
@@ -118,10 +138,23 @@ def parse_service(name: str, attributes: Mapping[str, AttributeValue]) -> Desire
 
 
 def relate_service(desired: DesiredService, index: TargetIndex) -> DesiredService:
-    """Return it with its own files among what the graph declares: unit files and drop-ins, its template's too."""
+    """Return it with its own files among what the graph declares: unit files and drop-ins, its template's too.
+
+    And with the files and links of all that it lists.
+    """
     own = tuple((holder, operation) for holder, _, operation in own_files(desired.unit, index) if operation is not None)
     is_declared = index.holder(Target("path", unit_path(desired.unit.full))) is not None
-    return evolve(desired, own=tuple(dict.fromkeys(own)), has_declared_file=is_declared)
+    related = evolve(desired, own=tuple(dict.fromkeys(own)), has_declared_file=is_declared)
+    listed = triggers_of(related).items()
+    inputs = (Input(origin, path, how) for origin, how in listed for path in _files_of(index.targets_of(origin)))
+    return evolve(related, inputs=tuple(inputs))
+
+
+def _files_of(targets: Iterable[Target]) -> tuple[str, ...]:
+    """Return the paths of a resource that is a few files or links of its own; nothing for any other."""
+    paths = [target for target in targets if target.kind == "path"]
+    is_files = all(target.leaf and not target.shared for target in paths)
+    return tuple(sorted(target.key for target in paths)) if is_files and len(paths) <= FILES_AT_MOST else ()
 
 
 def own_files(unit: UnitName, index: TargetIndex) -> tuple[tuple[ResourceId, str, Operation | None], ...]:
@@ -174,6 +207,12 @@ def _settle(value: AttributeValue) -> float | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= LONGEST:
         raise DesiredError("settle", f"'{value}' is no number of seconds from 0 to {LONGEST:g}.")
     return float(value)
+
+
+def _when_stale(value: AttributeValue) -> bool:
+    if value not in {None, RESTART}:
+        raise DesiredError("when_stale", f"'{value}' is not {RESTART}.", hint="leave it out to be told only")
+    return value == RESTART
 
 
 def _references(attribute: str, value: AttributeValue, name: str) -> tuple[ResourceId, ...]:

@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Final
 
 from attrs import frozen
@@ -58,6 +57,8 @@ def apply_service(writer: HostWriter, desired: DesiredService, step: Step) -> No
     match step.operation:
         case Operation.MARK:
             manager.mark(facts.name, _MARKS.get(str(changes[OWES].after), frozenset()))
+        case Operation.STOP:
+            unit.stop_meanwhile()
         case Operation.REFRESH_RELOAD:
             unit.reload()
         case Operation.REFRESH_RESTART:
@@ -115,22 +116,42 @@ class _Unit:
                 code="unit-of-agent",
                 failure=FailureCause.IMPOSSIBLE,
                 summary="A pass does not stop what it runs in.",
-                hint="`datum leave` takes the agent off a host",
+                hint="`systemctl disable --now datum.timer` by hand: then no pass starts by itself",
             )
         self._do(lambda: self.manager.stop(self.name))
-        starters = self.manager.units(self.facts.triggered_by) if self.facts.triggered_by else {}
-        active = sorted(name for name, facts in starters.items() if is_up(facts))
-        if active:
+        if active := self._starters():
             self.writer.remark(f"{', '.join(active)} can still start it")
+
+    def stop_meanwhile(self) -> None:
+        """Stop it while others change: nothing may start it meanwhile, and it is started right after that.
+
+        Whatever else could start it is not stopped along: a pass that is killed would leave that stopped for good.
+        """
+        if active := self._starters():
+            raise HostError(
+                f"{self.name} cannot be kept stopped: {', '.join(active)} may start it at any time.",
+                code="unit-can-be-started",
+                summary="A unit would be started while something changes that it must not see.",
+                hint=f"declare service:{active[0]} with running: true, and name it in while_stopped as well",
+            )
+        self.stop()
+        if self._look().active == _FAILED:
+            # It ended with an error when it was told to: its start would have to wait for the time of a failure.
+            self.manager.reset_failed(self.name)
+
+    def _starters(self) -> list[str]:
+        """Return the active units that start it."""
+        found = self.manager.units(self.facts.triggered_by) if self.facts.triggered_by else {}
+        return sorted(name for name, facts in found.items() if is_up(facts))
 
     def start(self) -> None:
         """Start it, unless it failed just now."""
         self._check_back_off()
-        self._bring_up(lambda: self.manager.start(self.name))
+        self._bring_up(self.manager.start, restart=False)
 
     def restart(self) -> None:
         """Restart it; the manager clears its marks."""
-        self._bring_up(lambda: self.manager.restart(self.name))
+        self._bring_up(self.manager.restart, restart=True)
 
     def reload(self) -> None:
         """Reload it, and clear the marks that this pays; after a reload that failed it owes one as before."""
@@ -154,54 +175,52 @@ class _Unit:
         if NEEDS_RELOAD in (self.facts.marks or ()) and NEEDS_RELOAD not in marks and NEEDS_RESTART in marks:
             self.manager.mark(self.name, marks - {NEEDS_RESTART})
 
-    def _bring_up(self, job: Callable[[], None]) -> None:
+    def _bring_up(self, job: Callable[[str], None], *, restart: bool) -> None:
         self._load_anew()
-        stopped: list[str] = []
-        try:
-            self._free_socket(stopped)
-            if self.facts.active == _FAILED:
-                # It may have been started too often, whatever its result says: then the start would be refused.
-                self.manager.reset_failed(self.name)
-            self._do(job)
-            self._settle(self._look())
-        except HostError:
-            self._start_again(stopped)
-            raise
-        for error in self._start_again(stopped):
-            raise error
+        if self.facts.active == _FAILED:
+            # It may have been started too often, whatever its result says: then the start would be refused.
+            self.manager.reset_failed(self.name)
+        services = self._holding_back()
+        if services:
+            self._bring_up_socket(services, restart=restart)
+        else:
+            self._do(lambda: job(self.name))
+        self._settle(self._look())
 
     def _load_anew(self) -> None:
         if self.facts.needs_daemon_reload:
             self.manager.daemon_reload()
 
-    def _free_socket(self, stopped: list[str]) -> None:
-        """Stop the services of a socket, which cannot be bound while one runs; add the name of each before its stop."""
+    def _holding_back(self) -> list[str]:
+        """Return the services that run of a socket, which cannot be bound while one does."""
         if self.desired.unit.suffix != "socket":
-            return
+            return []
         names = [name for name in self._look().triggers if not self._is_connection(name)]
         found = self.manager.units(names) if names else {}
-        for name in sorted({facts.name for facts in found.values() if running_state(facts) in (True, STARTING)}):
-            stopped.append(name)
-            self._do(partial(self.manager.stop, name), name)
+        return sorted({facts.name for facts in found.values() if running_state(facts) in (True, STARTING)})
+
+    def _bring_up_socket(self, services: list[str], *, restart: bool) -> None:
+        """Have the manager restart the services around their socket, and tell what became of each.
+
+        Who is declared nowhere would stay stopped if that were two jobs, and the agent ended between them.
+        """
+        failures = self.manager.start_socket(self.name, services, restart=restart)
+        for name in services:
+            failure = failures.get(name)
+            self.writer.remark(
+                f"{name} was restarted with its socket, which cannot be taken while it runs"
+                if failure is None
+                else f"{name} had to be restarted with its socket, and that failed: {failure.detail}"
+            )
+        for name in (self.name, *services):
+            if name in failures:
+                raise self._told(failures[name], name)
 
     def _is_connection(self, name: str) -> bool:
         """Whether a service is what a socket with Accept=yes started for one connection: it holds no socket back."""
         template = f"{self.desired.unit.prefix}@.service"
         unit = UnitName(name)
         return unit.template == template and bool(_CONNECTION.match(unit.stem.partition("@")[2]))
-
-    def _start_again(self, stopped: list[str]) -> list[HostError]:
-        """Start each service that was stopped for its socket, tell what became of it, and return the failures."""
-        failed = []
-        for name in stopped:
-            try:
-                self._do(partial(self.manager.start, name), name)
-            except HostError as error:
-                failed.append(error)
-                self.writer.remark(f"{name} was stopped for its socket and could not be started again: {error.detail}")
-            else:
-                self.writer.remark(f"{name} was stopped meanwhile: its socket cannot be taken while it runs")
-        return failed
 
     def _check_back_off(self) -> None:
         """Refuse to start what failed moments ago: nothing but time would be different.
@@ -247,20 +266,24 @@ class _Unit:
             hint=f"systemctl status {self.name}; journalctl -u {self.name}",
         )
 
-    def _do(self, job: Callable[[], None], name: str = "") -> None:
-        """Do a job; where it fails, say what the unit wrote, or the other unit whose job it is."""
+    def _do(self, job: Callable[[], None]) -> None:
+        """Do a job; where it fails, say what the unit wrote."""
         try:
             job()
         except HostError as error:
-            found = error.diagnostics[0]
-            raise HostError(
-                f"{error.detail}{self._journal(name)}",
-                code=found.code,
-                cause=error.cause,
-                failure=error.failure,
-                hint=found.hint or f"systemctl status {name or self.name}",
-                summary=found.summary,
-            ) from error
+            raise self._told(error, self.name) from error
+
+    def _told(self, error: HostError, name: str) -> HostError:
+        """Return the failure of a unit's job with what the unit wrote."""
+        found = error.diagnostics[0]
+        return HostError(
+            f"{error.detail}{self._journal(name)}",
+            code=found.code,
+            cause=error.cause,
+            failure=error.failure,
+            hint=found.hint or f"systemctl status {name}",
+            summary=found.summary,
+        )
 
     def _look(self) -> UnitFacts:
         return self.manager.units([self.name])[self.name]

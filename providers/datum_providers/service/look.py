@@ -3,16 +3,19 @@
 from collections.abc import Mapping
 from typing import Final
 
+from attrs import evolve
+
 from datum.model.json import JsonObject
 from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present
 from datum.model.plan import OWES, Operation
 from datum.provider.host import HostError, HostReader
 from datum.provider.manager import NEEDS_RELOAD, NEEDS_RESTART, ManagerReader, UnitFacts
 from datum_providers.service.desired import MASKED, DesiredService, triggers_of
+from datum_providers.service.evidence import stale_inputs
 from datum_providers.shared.unit_files import UnitFiles
-from datum_providers.shared.units import UnitName, unit_path
+from datum_providers.shared.unit_loading import NO_MANAGER
+from datum_providers.shared.units import UnitName, obstacles_of, unit_path
 
-NO_MANAGER: Final = NotApplicable("no-manager")
 NO_MARKS: Final = NotApplicable("no-marks")
 
 NO_FILE: Final = "none"
@@ -24,8 +27,16 @@ STARTING: Final = "starting"
 RETRYING: Final = "starting-again"
 """Value of `running` of a unit that failed, and that the manager is about to start again by itself."""
 
+STOPPING: Final = "stopping"
+"""Value of `running` of a unit that is on its way down: its processes may still run."""
+
+WORKING: Final = "working"
+"""Value of `running` of a unit that does a work which ends by itself, and does not stay up after it."""
+
 _NOT_FOUND: Final = "not-found"
 _UP: Final = frozenset({"active", "reloading", "refreshing"})
+_DOWN: Final = frozenset({"inactive", "failed"})
+_LASTING: Final = (True, STARTING, RETRYING)
 _STATES: Final[Mapping[str, FieldValue]] = {"enabled": True, "disabled": False, "": NO_FILE}
 
 
@@ -35,9 +46,16 @@ def is_up(facts: UnitFacts) -> bool:
 
 
 def running_state(facts: UnitFacts) -> FieldValue:
-    """Return whether a unit runs, or what it is on the way to that; what ends with its work is never up."""
-    if facts.active != "activating" or (facts.kind == "oneshot" and not facts.remains):
+    """Return whether a unit runs, or what it is on the way to; what ends with its work is never up.
+
+    Only what is down for sure does not run: the cleaning of a unit (`maintenance`) works on its files.
+    """
+    if is_up(facts) or facts.active in _DOWN:
         return is_up(facts)
+    if facts.active != "activating":
+        return STOPPING
+    if facts.kind == "oneshot" and not facts.remains:
+        return WORKING
     return RETRYING if facts.sub.startswith("auto-restart") else STARTING
 
 
@@ -49,7 +67,7 @@ def observe_services(reader: HostReader, desired: Mapping[str, DesiredService]) 
         manager = reader.manager()
         if manager is not None:
             loaded = _loaded(manager, desired)
-            return {name: _of_manager(one, loaded[one.unit.full]) for name, one in sorted(desired.items())}
+            return {name: _of_manager(reader, one, loaded[one.unit.full]) for name, one in sorted(desired.items())}
     except HostError as error:
         return dict.fromkeys(sorted(desired), error.unobservable())
     files = UnitFiles(reader)
@@ -60,13 +78,16 @@ def _loaded(manager: ManagerReader, desired: Mapping[str, DesiredService]) -> Ma
     return manager.units(sorted({one.unit.full for one in desired.values()}))
 
 
-def _of_manager(wanted: DesiredService, facts: UnitFacts) -> Observation:
+def _of_manager(reader: HostReader, wanted: DesiredService, facts: UnitFacts) -> Observation:
     running, enabled = running_state(facts), _STATES.get(facts.file_state, facts.file_state)
     fields: dict[str, FieldValue] = {"running": running, "enabled": enabled, OWES: owed(facts)}
-    if facts.load == _NOT_FOUND and running is False:
-        return Absent({"unit_known": False, "running": False})
+    if facts.load == _NOT_FOUND and running not in _LASTING:
+        return Absent({"unit_known": False, "running": running})
     fields.update(_oddities(wanted, facts))
-    return _answer(wanted, fields, facts.name, _detail(facts))
+    answer = _answer(wanted, fields, facts.name, _detail(facts))
+    if isinstance(answer, Present) and is_up(facts):
+        return evolve(answer, stale=stale_inputs(reader, wanted.inputs, facts, fields[OWES]))
+    return answer
 
 
 def _of_disk(files: UnitFiles, wanted: DesiredService) -> Observation:
@@ -89,11 +110,13 @@ def _of_disk(files: UnitFiles, wanted: DesiredService) -> Observation:
 def _answer(wanted: DesiredService, fields: Mapping[str, FieldValue], name: str, detail: JsonObject) -> Observation:
     """Return that a service is there while its unit runs or is being started, or is enabled.
 
-    A mask is there for who declares something.
+    A mask is there for who declares something. What is on its way down, or ends by itself, is not there for that.
     """
     running, enabled = fields["running"], fields["enabled"]
-    is_there = running in (True, STARTING, RETRYING) or enabled is True or (enabled == MASKED and not wanted.is_bare)
-    return Present(fields, detail, name) if is_there else Absent(fields)
+    runs = running in _LASTING
+    if not (runs or enabled is True or (enabled == MASKED and not wanted.is_bare)):
+        return Absent(fields)
+    return Present(fields, detail, name, obstacles=obstacles_of(wanted.unit, runs=runs))
 
 
 def _oddities(wanted: DesiredService, facts: UnitFacts) -> dict[str, FieldValue]:

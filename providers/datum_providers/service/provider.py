@@ -1,7 +1,7 @@
 """The resource type `service`: a unit of the service manager, whether it runs, and whether it is enabled."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -20,6 +20,7 @@ from datum.provider.contract import (
     TargetIndex,
 )
 from datum.provider.host import HostReader, HostWriter
+from datum.provider.stopped import Stopping
 from datum_providers.service.desired import (
     LONGEST,
     MASKED,
@@ -32,7 +33,13 @@ from datum_providers.service.desired import (
 )
 from datum_providers.service.doing import apply_service
 from datum_providers.service.look import observe_services
-from datum_providers.service.steps import hazards_of_service, plan_service, predict_service, refresh_service
+from datum_providers.service.steps import (
+    hazards_of_service,
+    plan_service,
+    predict_service,
+    refresh_service,
+    stop_service,
+)
 
 _SCHEMA: Final[JsonObject] = json.loads(Path(__file__).with_name("schema.json").read_bytes())
 
@@ -41,6 +48,9 @@ UNIT_STATE: Final = "unit_state"
 
 # Packages whose units have another name than they.
 _PACKAGES: Final[Mapping[str, str]] = {"ssh": "openssh-server", "sshd": "openssh-server"}
+
+# Units of these types start others.
+_STARTERS: Final = frozenset({"socket", "timer", "path"})
 
 
 class ServiceProvider:
@@ -56,6 +66,7 @@ class ServiceProvider:
         "restart_on": FieldClass.INSTRUCTION,
         "reload_on": FieldClass.INSTRUCTION,
         "settle": FieldClass.INSTRUCTION,
+        "when_stale": FieldClass.INSTRUCTION,
     }
     order_stage: ClassVar[Stage] = Stage.SERVICES
     # A stop and a start may each take what their unit allows, which is 90 s unless it says otherwise.
@@ -75,14 +86,14 @@ class ServiceProvider:
         return (Target(UNIT_STATE, desired.unit.full),)
 
     def relate(self, desired: DesiredService, index: TargetIndex) -> DesiredService:
-        """Learn which resources are its own unit files and drop-ins: it lists them without being told."""
+        """Learn which resources are its own unit files and drop-ins, listed unasked, and where its inputs lie."""
         return relate_service(desired, index)
 
     def edges(self, desired: DesiredService, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
         """Return its unit files and drop-ins, which it requires, and softly its socket and the package of its name."""
         own = dict.fromkeys(ImplicitEdge(holder, what) for holder, what, _ in own_files(desired.unit, index))
         socket = index.holder(Target(UNIT_STATE, f"{desired.unit.stem}.socket"))
-        packages = (index.holder(Target("package", key)) for key in index.keys("package") if _brings(key, desired))
+        packages = dict.fromkeys(index.holder(Target("package", key)) for key in _bringing(desired, index))
         found = [(package, "package of its name") for package in packages]
         if desired.unit.suffix == "service":
             found.append((socket, "its socket"))
@@ -108,6 +119,20 @@ class ServiceProvider:
     def refresh(self, desired: DesiredService, observed: Present | Absent) -> Step | None:
         """Return the reload or restart that is owed."""
         return refresh_service(desired, observed)
+
+    def acts_on_stale(self, desired: DesiredService) -> bool:
+        """Return whether `when_stale` says that it is restarted for evidence alone."""
+        return desired.acts_on_stale
+
+    def stopping(self, desired: DesiredService) -> Stopping | None:
+        """Return whether it shall run; None where its declaration does not say so."""
+        if desired.running is None and desired.enabled != MASKED:
+            return None
+        return Stopping(runs=desired.running is True, starts_others=desired.unit.suffix in _STARTERS)
+
+    def stop(self, desired: DesiredService, observed: Present | Absent) -> Step | None:
+        """Return the step that stops it while others change."""
+        return stop_service(desired, observed)
 
     def effects(self, desired: DesiredService, step: Step) -> tuple[Effect, ...]:  # noqa: ARG002 - as the contract has it
         """Return nothing: others need files, packages and accounts, and no unit that runs."""
@@ -136,6 +161,13 @@ class ServiceProvider:
         if enabled == MASKED or isinstance(enabled, bool):
             found["enabled"] = enabled if isinstance(enabled, bool) else MASKED
         return {"enabled": MASKED} if found.get("enabled") == MASKED else found
+
+
+def _bringing(desired: DesiredService, index: TargetIndex) -> Iterator[str]:
+    """Yield the packages that may bring a unit, by their names; those of its very name also where they are to go."""
+    stem = desired.unit.prefix
+    yield from (stem, _PACKAGES.get(stem, stem))
+    yield from (key for key in index.keys("package") if _brings(key, desired))
 
 
 def _brings(package: str, desired: DesiredService) -> bool:

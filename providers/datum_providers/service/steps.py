@@ -11,8 +11,10 @@ from datum.model.manifest import Hazard
 from datum.model.observation import Absent, FieldValue, NotApplicable, Observation, Present, Unobservable
 from datum.model.plan import OWES, Change, Need, Operation, Step
 from datum_providers.service.desired import MASKED, DesiredService
-from datum_providers.service.look import NO_FILE, NO_MARKS, RETRYING, STARTING
+from datum_providers.service.look import NO_FILE, NO_MARKS, RETRYING, STARTING, STOPPING, WORKING
 from datum_providers.shared.units import NEW_UNIT_FILE
+
+_ON_THE_WAY: Final = (STARTING, RETRYING, STOPPING, WORKING)
 
 # States that are not "started at boot, for good"; what is enabled for this boot only is not enabled at the next.
 _OFF: Final = frozenset({
@@ -76,6 +78,17 @@ def refresh_service(desired: DesiredService, observed: Present | Absent) -> Step
     return Step(operation, (Change(OWES, _plain(due), None),))
 
 
+def stop_service(desired: DesiredService, observed: Present | Absent) -> Step | None:  # noqa: ARG001 - as the contract has it
+    """Return the step that stops it while others change; what waits to be started again runs as well.
+
+    Of what is on its way down the stop waits for the end.
+    """
+    running = observed.fields.get("running")
+    if running is not True and running not in _ON_THE_WAY:
+        return None
+    return Step(Operation.STOP, (Change("running", _plain(running), after=False),))
+
+
 def predict_service(desired: DesiredService, observed: Observation) -> Present | None:
     """Return what a unit that is not there may be once it is installed: Debian's packages start what they bring."""
     is_missing = isinstance(observed, Absent) and observed.fields.get("unit_known") is False
@@ -92,7 +105,8 @@ def hazards_of_service(desired: DesiredService, step: Step) -> frozenset[Hazard]
     changes = {change.name: change for change in step.changes}
     stops = "running" in changes and changes["running"].before is not False and changes["running"].after is not True
     is_off = "enabled" in changes and changes["enabled"].before is True
-    found = {Hazard.OUTAGE} if stops else set()
+    # What is on its way down is not brought down by this, but somebody's start of it may be called off.
+    found = {Hazard.OUTAGE} if stops and changes["running"].before != STOPPING else set()
     if desired.unit.guards_access and (stops or is_off or step.operation is Operation.REFRESH_RESTART):
         found.add(Hazard.ACCESS_LOSS)
     return frozenset(found)
@@ -132,7 +146,10 @@ def _why_not(desired: DesiredService, before: JsonValue, fields: Mapping[str, Fi
 def _run(desired: DesiredService, observed: Present | Absent) -> Iterator[_Wish]:
     wanted, fields = desired.running, observed.fields
     before = fields.get("running")
-    if wanted is None or before is wanted or not (isinstance(before, bool) or before in (STARTING, RETRYING)):
+    if wanted is None or before is wanted or not (isinstance(before, bool) or before in _ON_THE_WAY):
+        return
+    if wanted is False and before in (STOPPING, WORKING):
+        # It ends by itself.
         return
     if wanted is False:
         yield _Wish(Change("running", _plain(before), after=False))

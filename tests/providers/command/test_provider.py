@@ -39,6 +39,9 @@ class Index:
     def keys(self, kind: str) -> tuple[str, ...]:
         raise AssertionError(kind)
 
+    def targets_of(self, origin: ResourceId) -> tuple[Target, ...]:
+        raise AssertionError(origin)
+
     def paths_below(self, path: str) -> tuple[str, ...]:
         raise AssertionError(path)
 

@@ -12,7 +12,7 @@ from datum.model.secret import Secret
 from datum.provider.contract import DesiredError, ImplicitEdge, Removal, StagedProvider
 from datum_providers.cron.provider import CronProvider
 from datum_providers.cron.schedule import parse_schedule
-from tests.providers.unit_cases import index_of
+from tests.providers.index import index_of
 
 PROVIDER: Final = CronProvider()
 JOB: Final[dict[str, AttributeValue]] = {"schedule": "@daily", "command": "true"}

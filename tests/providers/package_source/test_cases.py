@@ -1,39 +1,9 @@
 """Every case of `fixtures/cases/package_source`: what is seen, what is planned, what is done and removed."""
 
-from collections.abc import Iterable
-
-import pytest
-
 from datum_providers.package_source.provider import PackageSourceProvider
-from tests.providers.whole_cases import Checks, WholeCase
-
-CHECKS = Checks.of(PackageSourceProvider())
-
-
-def every(cases: Iterable[WholeCase]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("case", cases, ids=lambda case: case.title)
+from tests.providers.case_tests import DeletedCaseTests
+from tests.providers.whole_cases import Checks
 
 
-@every(CHECKS.cases)
-def test_cases_say_only_what_is_checked(case: WholeCase) -> None:
-    CHECKS.check_keys(case)
-
-
-@every(CHECKS.cases)
-def test_what_is_seen(case: WholeCase) -> None:
-    CHECKS.check_seen(case)
-
-
-@every(CHECKS.cases)
-def test_what_is_planned(case: WholeCase) -> None:
-    CHECKS.check_planned(case)
-
-
-@every(CHECKS.with_a_step())
-def test_what_is_done(case: WholeCase) -> None:
-    CHECKS.check_done(case)
-
-
-@every(CHECKS.with_something())
-def test_what_is_deleted(case: WholeCase) -> None:
-    CHECKS.check_deleted(case)
+class TestCases(DeletedCaseTests):
+    checks = Checks.of(PackageSourceProvider())

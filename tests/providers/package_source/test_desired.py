@@ -15,8 +15,8 @@ from datum.provider.contract import DesiredError, ImplicitEdge, OrderedProvider,
 from datum.testing.host import FakeHost
 from datum_providers.package_source.provider import PackageSourceProvider
 from datum_providers.package_source.stanza import read_stanza
+from tests.providers.index import index_of
 from tests.providers.package_source.test_openpgp import ASC, GPG, ONE, TWO
-from tests.providers.unit_cases import index_of
 
 PROVIDER: Final = PackageSourceProvider()
 SOURCE: Final[dict[str, Any]] = {"uris": ("https://deb.example.com/",), "suites": ("stable",), "components": ("main",)}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datum_providers.package_source.openpgp import armor, dearmor, fingerprints
-from tests.providers.whole_cases import FIXTURES
+from tests.providers.host_cases import FIXTURES
 
 ONE: Final = "9615110E7436A7571E7F8D4B7B9D2E3E3411DC26"
 TWO: Final = "22B6D5B65FD6CAA4739A51E37203977D2FD20F5C"

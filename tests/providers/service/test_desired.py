@@ -125,3 +125,12 @@ def test_the_agent_does_not_restart_or_stop_itself(
 
 def test_the_timer_of_the_agent_can_be_declared() -> None:
     assert parse_service("datum.timer", {"running": True, "enabled": True}).running
+
+
+def test_evidence_is_acted_on_by_a_restart_or_not_at_all() -> None:
+    assert parse_service("nginx", {"when_stale": "restart"}).acts_on_stale
+    assert not parse_service("nginx", {}).acts_on_stale
+    assert parse_service("nginx", {"when_stale": "restart"}) != parse_service("nginx", {})
+    error = refusal({"when_stale": "reload"})
+    assert error.attribute == "when_stale"
+    assert "'reload' is not restart" in error.detail

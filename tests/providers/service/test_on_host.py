@@ -208,7 +208,7 @@ def test_a_socket_is_started_although_its_service_runs(host: OnHost) -> None:
     assert host.machine.run(["systemctl", "start", "app.socket"], check=False).returncode != 0
     host.sh("systemctl reset-failed app.socket")
     found = host.converge("service:app.socket", running=True, enabled=True)
-    assert found["remarks"] == ["app.service was stopped meanwhile: its socket cannot be taken while it runs"]
+    assert found["remarks"] == ["app.service was restarted with its socket, which cannot be taken while it runs"]
     assert host.sh("systemctl is-active app.socket app.service") == "active\nactive"
     found = host.converge("service:app", running=False)
     assert found["remarks"] == ["app.socket can still start it"]
@@ -224,7 +224,7 @@ def test_a_socket_that_cannot_be_restarted_leaves_its_service_running(host: OnHo
     assert host.do("service:app.socket", "mark restart", running=True)["after"]["present"]["owes"] == "restart"
     found = host.do("service:app.socket", "refresh", running=True)
     assert found["failed"][0] == "job-failed"
-    assert found["remarks"] == ["back.service was stopped meanwhile: its socket cannot be taken while it runs"]
+    assert found["remarks"] == ["back.service was restarted with its socket, which cannot be taken while it runs"]
     assert host.sh("systemctl is-active back.service") == "active"
 
 

@@ -30,7 +30,7 @@ from datum_providers.service import provider as module
 from datum_providers.service.desired import DesiredService
 from datum_providers.service.doing import SETTLE
 from datum_providers.service.provider import ServiceProvider
-from tests.providers.unit_cases import index_of
+from tests.providers.index import index_of
 
 PROVIDER = ServiceProvider()
 RESTART, RELOAD = Operation.REFRESH_RESTART, Operation.REFRESH_RELOAD
@@ -328,21 +328,23 @@ def socket_host(*names: str, **how: Any) -> FakeHost:
 START = Step(Operation.UPDATE, (Change("running", False, True),))
 
 
-def test_what_cannot_be_stopped_for_its_socket_leaves_the_others_running() -> None:
+def test_what_cannot_be_stopped_for_its_socket_leaves_all_services_running() -> None:
     host = socket_host("a.service", "b.service")
     host.world.manager.units["b.service"].stop_result = "timeout"
-    host.add_journal("b.service", "busy")
-    with pytest.raises(HostError, match=r"stop b\.service.*\n.*busy"):
-        do(host, START, service("app.socket"))
+    host.add_journal("app.socket", "busy")
+    writer = host.writer()
+    with pytest.raises(HostError, match=r"start app\.socket ended 'failed'(.|\n)*busy"):
+        PROVIDER.apply(writer, service("app.socket"), START)
     assert host.unit("a.service").active == host.unit("b.service").active == "active"
     assert host.unit("app.socket").active == "inactive"
+    assert "that failed: The job to restart b.service ended 'timeout'" in writer.remarks[1]
 
 
 def test_what_does_not_start_again_after_its_socket_failed_the_step() -> None:
     host = socket_host("a.service", "b.service")
     host.world.manager.units["a.service"].start_result = "failed"
     host.add_journal("a.service", "no database")
-    with pytest.raises(HostError, match=r"start a\.service ended 'failed'(.|\n)*no database") as caught:
+    with pytest.raises(HostError, match=r"restart a\.service ended 'failed'(.|\n)*no database") as caught:
         do(host, START, service("app.socket"))
     assert "systemctl status a.service" in caught.value.diagnostics[0].hint
     assert host.unit("b.service").active == host.unit("app.socket").active == "active"
@@ -355,15 +357,16 @@ def test_what_does_not_start_again_beside_its_socket_is_told() -> None:
     with pytest.raises(HostError, match=r"start app\.socket ended 'failed'"):
         PROVIDER.apply(writer, service("app.socket"), START)
     assert host.unit("b.service").active == "active"
-    assert [remark.partition(":")[0] for remark in writer.remarks] == [
-        "a.service was stopped for its socket and could not be started again",
-        "b.service was stopped meanwhile",
+    assert [remark.partition(",")[0] for remark in writer.remarks] == [
+        "a.service had to be restarted with its socket",
+        "b.service was restarted with its socket",
     ]
 
 
-def test_an_instance_that_a_socket_names_is_no_connection() -> None:
+@pytest.mark.parametrize(("step", "verb"), [(START, "start"), (owing(RESTART, "restart", None), "restart")])
+def test_an_instance_that_a_socket_names_is_no_connection(step: Step, verb: str) -> None:
     host = socket_host("app@one.service", "back@1-2.service")
-    assert do(host, START, service("app.socket")) == ["stop", "stop", "start", "start", "start"]
+    assert do(host, step, service("app.socket")) == ["restart", "restart", verb]
 
 
 def test_changed_unit_files_are_loaded_before_a_refresh() -> None:
@@ -417,6 +420,23 @@ def test_the_agent_is_not_stopped_by_itself() -> None:
         PROVIDER.apply(host.writer(), PROVIDER.parse("datum", {}), step)
     assert caught.value.failure is FailureCause.IMPOSSIBLE
     assert not host.journal
+
+
+@pytest.mark.parametrize(
+    ("name", "active", "stays"),
+    [
+        ("datum", "active", True),
+        ("datum", "inactive", False),
+        ("datum.timer", "active", False),
+        ("app", "active", False),
+    ],
+)
+def test_the_agent_is_told_to_stay_before_anybody_plans_to_stop_it(name: str, active: str, stays: bool) -> None:
+    host, desired = FakeHost(), PROVIDER.parse(name, {})
+    host.add_unit(desired.unit.full, active=active, file_state="enabled")
+    seen = PROVIDER.observe(host.reader(), {name: desired})[name]
+    assert isinstance(seen, Present)
+    assert [text.partition(",")[0] for text in seen.obstacles] == (["datum.service is the agent"] if stays else [])
 
 
 def test_without_a_manager_nothing_is_marked_or_started() -> None:

@@ -42,6 +42,9 @@ class Index:
     def keys(self, kind: str) -> tuple[str, ...]:
         raise AssertionError(kind)
 
+    def targets_of(self, origin: ResourceId) -> tuple[Target, ...]:
+        raise AssertionError(origin)
+
     def paths_below(self, path: str) -> tuple[str, ...]:
         return tuple(other for other in self._paths if other.startswith(f"{path}/"))
 

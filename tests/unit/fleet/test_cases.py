@@ -62,6 +62,7 @@ def _resource(resource: Resource) -> Mapping[str, Any]:
         "attributes": {name: _attribute(value) for name, value in resource.attributes.items()},
         "requires": list(map(str, resource.requires)),
         "after": list(map(str, resource.after)),
+        "while_stopped": list(map(str, resource.while_stopped)),
         "absent": resource.absent,
     }
     return {name: value for name, value in shown.items() if value}

@@ -47,4 +47,4 @@ def test_wrong_values(name: str, value: JsonValue, code: str, hint: str) -> None
 def test_no_field_is_of_two_kinds() -> None:
     assert not CONTROL_FIELDS & set(COMMON_SHAPES)
     assert not set(LATER_FIELDS) & (CONTROL_FIELDS | set(COMMON_SHAPES))
-    assert {"requires", "after"} == set(REFERENCE_FIELDS) & set(COMMON_SHAPES)
+    assert {"requires", "after", "while_stopped"} == set(REFERENCE_FIELDS) & set(COMMON_SHAPES)

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from datum.diagnostics import Severity
 from datum.errors import FleetError, ProviderContractError
+from datum.graph.triggers import advise
 from datum.model.graph import Dependency, DependencyKind
 from datum.model.manifest import Resource
 from datum.model.plan import Operation
@@ -93,3 +95,22 @@ def test_what_a_type_cannot_list_is_its_bug(answer: Any, words: str) -> None:
         graph(service("oddservice:o"), declare("fake:a"), providers=odd_service(triggers=answer))
     assert words in caught.value.diagnostics[0].detail
     assert "'triggers'" in caught.value.diagnostics[0].detail
+
+
+def test_what_lists_another_that_runs_gets_a_note_on_what_that_does_not_mean() -> None:
+    found = graph(
+        declare("fake:a"),
+        service("db"),
+        service("app", restart_on=["fake:a", "service:db"], references={"service:db": 7}),
+        service("cache", reload_on=["service:db"]),
+    )
+    notes = advise(found, ALL)
+    assert [(note.code, note.severity, note.resource) for note in notes] == [
+        ("restart-with-another", Severity.NOTE, "service:app"),
+        ("restart-with-another", Severity.NOTE, "service:cache"),
+    ]
+    assert notes[0].location == at(7)
+    assert "service:app lists service:db in 'restart_on'" in notes[0].detail
+    assert "'reload_on'" in notes[1].detail
+    assert "PartOf=" in notes[0].hint
+    assert advise(graph(declare("fake:a"), service("s", restart_on=["fake:a"])), ALL) == ()

@@ -56,8 +56,8 @@ def test_the_words_of_edges_are_systemds() -> None:
 
 
 def test_operations_are_ranked_as_the_design_says() -> None:
-    words = ["mark", "create", "update", "reload", "restart", "replace", "delete"]
-    assert [Operation(word).rank for word in words] == [1, 2, 2, 3, 4, 5, 6]
+    words = ["mark", "create", "update", "reload", "restart", "stop", "replace", "delete"]
+    assert [Operation(word).rank for word in words] == [1, 2, 2, 3, 4, 4, 5, 6]
     assert len(words) == len(Operation)
 
 

@@ -94,6 +94,10 @@ def _break(how: str, desired: Mapping[str, Want]) -> Any:
             return dict.fromkeys(desired, "present")
         case "wrong-part":
             return {name: Present(("value", "x")) for name in desired}  # type: ignore[arg-type]  # the point
+        case "wrong-evidence":
+            return {name: Present({}, stale=("/etc/a",)) for name in desired}  # type: ignore[arg-type]  # the point
+        case "evidence-in-a-list":
+            return {name: Present({}, stale=[]) for name in desired}  # type: ignore[arg-type]  # the point
         case _:
             raise AssertionError(how)
 

@@ -399,6 +399,18 @@ def test_what_something_else_may_start_is_refreshed_if_it_was_marked() -> None:
     assert steps(planned(*resources, seen={A: IN_SYNC})) == ["create package:p", "create service:s"]
 
 
+def test_what_waits_for_its_own_unit_file_is_started_by_its_own_action_and_owes_nothing() -> None:
+    """A unit file starts nothing. What a program makes may be started by that program, however sure its making is."""
+    needing: dict[str, Any] = {"needs": ["unit:s"]}
+    plan = planned(declare("unit:s", makes=["unit:s"]), declare(A), service("s", restart_on=["unit:s", A], **needing))
+    assert steps(plan) == [
+        *("mark service:s", f"create {A}", "mark service:s", "create unit:s", "create service:s"),
+    ]
+    assert one(plan, "create").known_after == (rid("unit:s"),)
+    plan = planned(declare("fake:installer", makes=["unit:s"]), declare(A), service("s", restart_on=[A], **needing))
+    assert steps(plan)[-2:] == ["create service:s", "restart service:s"]
+
+
 @pytest.mark.parametrize("field", ["restart_on", "reload_on"])
 def test_what_something_else_may_start_and_nobody_wants_to_run_is_restarted_if_it_does(field: str) -> None:
     """Whether it can reload is not known either."""
@@ -411,6 +423,24 @@ def test_what_something_else_may_start_and_nobody_wants_to_run_is_restarted_if_i
     assert steps(plan)[-2:] == ["create service:s", "restart service:s"]
     assert one(plan, "restart").known_after == (rid("package:p"),)
     assert one(plan, "restart").changes[0].after is None
+
+
+@pytest.mark.parametrize("comes_after", ["requires", "restart_on", "neither"])
+def test_a_package_may_start_what_also_has_a_declared_unit_file(comes_after: str) -> None:
+    """The file is what makes the unit for certain, and hides no package that the service comes after."""
+    before: Mapping[str, Any] = {} if comes_after == "neither" else {"requires": ["package:p"]}
+    resources = (
+        declare("package:p", may_make=["unit:*"]),
+        declare("page:/u", makes=["unit:s"], **(before if comes_after == "requires" else {})),
+        declare(A, **before),
+        service("s", needs=["unit:s"], restart_on=[A, "page:/u"], requires=["page:/u"]),
+    )
+    plan = planned(*resources)
+    own = one(plan, "create", "service:s")
+    assert own.known_after == (rid("page:/u"),)
+    last = ["create service:s"] if comes_after == "neither" else ["create service:s", "restart service:s"]
+    assert steps(plan)[-len(last) :] == last
+    assert "mark service:s" in steps(plan)
 
 
 @pytest.mark.parametrize(
@@ -946,3 +976,16 @@ def test_one_check_of_several_files_is_asked_once() -> None:
         seen={"service:s": running("restart"), "judge:j": IN_SYNC, "page:/a": IN_SYNC, "page:/b": IN_SYNC},
     )
     assert one(plan, "restart").guards == (Check(rid("judge:j"), ("judge", "j"), 10.0),)
+
+
+@pytest.mark.parametrize("value", [None, "new"])
+def test_what_a_service_lists_that_cannot_be_looked_at_is_not_refreshed(value: str | None) -> None:
+    """It could not be marked for that. What is owed stays owed."""
+    plan = planned(
+        service("s", value=value),
+        service("t", restart_on=["service:s"]),
+        seen={"service:s": running("restart", value="old"), "service:t": HIDDEN},
+    )
+    assert steps(plan) == (["update service:s"] if value else [])
+    if not value:
+        assert (plan.verdicts[S].kind, plan.verdicts[S].blocked_by) == (VerdictKind.SKIPPED, rid("service:t"))

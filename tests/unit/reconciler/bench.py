@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 from attrs import define, evolve, field
 
 from datum.agent.planning import Planned, Turn
+from datum.model.graph import Node
+from datum.model.identity import ResourceId
 from datum.model.manifest import Resource
 from datum.model.plan import Step
 from datum.model.result import ActionResult
@@ -39,6 +41,13 @@ class Scripted(FileProvider):
 
     def apply(self, writer: HostWriter, desired: DesiredFile, step: Step) -> None:
         self._act(writer, desired, step)
+
+
+class AtOnce(Scripted):
+    """A type that cannot be staged: its marks stand directly before its work."""
+
+    def can_stage(self, desired: DesiredFile) -> bool:
+        return False
 
 
 class Batch(FileProvider):
@@ -86,6 +95,8 @@ class Bench:
     host: FakeHost = field(factory=FakeHost)
     providers: Mapping[str, AnyProvider] = field(factory=lambda: {"file": FileProvider()})
     trail: tuple[Declaration, ...] = ()
+    # What converged last.
+    converged: Mapping[ResourceId, Node] | None = None
 
     def plan(self) -> Planned:
         """Observe and plan; what is observed later is observed anew."""
@@ -97,7 +108,7 @@ class Bench:
             )
             for origin, sayings in find_orphans(start.graph, self.trail).items()
         }
-        made = evolve(start, observed=observe_state(start.graph.nodes, look), orphans=sights)
+        made = evolve(start, observed=observe_state(start.graph.nodes, look), orphans=sights, converged=self.converged)
         return Planned(plan_pass(made), made)
 
     def look(self) -> Look:

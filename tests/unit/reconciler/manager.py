@@ -14,6 +14,7 @@ from datum.model.plan import OWES, Change, Effect, Operation, Step
 from datum.model.result import ActionResult
 from datum.provider.contract import CONTRACT_VERSION, FieldClass, ImplicitEdge, Removal, TargetIndex
 from datum.provider.host import HostReader, HostWriter
+from datum.provider.stopped import Stopping
 from datum.testing.host import FakeHost
 from datum_providers.check.provider import CheckProvider
 from datum_providers.file.desired import DesiredFile
@@ -30,6 +31,8 @@ class Unit:
     owes: str | None = None
     # What stood at each path when it was last started, or reloaded.
     read: dict[str, bytes | None] = field(factory=dict)
+    # What is set of it, whether it runs or not.
+    value: str | None = None
 
 
 @define
@@ -55,11 +58,23 @@ class Manager:
         unit.read.update({path: self.bytes_at(path) for path in paths})
         self.host.world.leave(call, name)
 
+    def stop(self, name: str) -> None:
+        self._enter("stop", name)
+        self.units[name].active = False
+        self.units[name].owes = None
+        self.host.world.leave("stop", name)
+
     def mark(self, name: str, owes: str | None) -> None:
         self._enter("mark", name, str(owes))
         if self.units[name].active:
             self.units[name].owes = owes
         self.host.world.leave("mark", name)
+
+    def set(self, name: str, value: str | None) -> None:
+        """Set what can be set of a unit that runs as well."""
+        self._enter("set", name)
+        self.units[name].value = value
+        self.host.world.leave("set", name)
 
     def load(self) -> None:
         """Read all unit files again."""
@@ -81,6 +96,8 @@ class Wish:
     name: str
     running: bool
     triggers: Mapping[ResourceId, Operation]
+    # None: not declared.
+    value: str | None = None
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -117,7 +134,7 @@ class Daemon:
         given: Mapping[str, Any] = attributes
         triggers = {rid(text): Operation.REFRESH_RELOAD for text in given.get("reload_on", ())}
         triggers |= {rid(text): Operation.REFRESH_RESTART for text in given.get("restart_on", ())}
-        return Wish(name, bool(given.get("running", True)), triggers)
+        return Wish(name, bool(given.get("running", True)), triggers, given.get("setting"))
 
     def targets(self, desired: Wish) -> tuple[Target, ...]:
         return (Target("unit_state", desired.name),)
@@ -133,14 +150,16 @@ class Daemon:
         unit = self._manager.units.get(name)
         if unit is None:
             return Present({"running": NotApplicable("no-manager"), OWES: NotApplicable("no-manager")})
-        return Present({"running": unit.active, OWES: unit.owes if unit.active else None})
+        return Present({"running": unit.active, "value": unit.value, OWES: unit.owes if unit.active else None})
 
     def plan(self, desired: Wish, observed: Observation) -> Step | None:
         assert isinstance(observed, Present)
-        running = observed.fields["running"]
-        if isinstance(running, (NotApplicable, Unobservable)) or running is desired.running:
+        running, value = observed.fields["running"], observed.fields.get("value")
+        if isinstance(running, (NotApplicable, Unobservable)) or isinstance(value, (NotApplicable, Unobservable)):
             return None
-        return Step(Operation.UPDATE, (Change("running", running, desired.running),))
+        wanted = [("running", running, desired.running), ("value", value, desired.value)]
+        changes = tuple(Change(*one) for one in wanted if one[2] is not None and one[1] != one[2])
+        return Step(Operation.UPDATE, changes) if changes else None
 
     def triggers(self, desired: Wish) -> Mapping[ResourceId, Operation]:
         return desired.triggers if desired.running else {}
@@ -150,6 +169,14 @@ class Daemon:
             return None
         owes = observed.fields.get(OWES)
         return Step(Operation(owes), (Change(OWES, owes, None),)) if isinstance(owes, str) else None
+
+    def stopping(self, desired: Wish) -> Stopping | None:
+        return Stopping(desired.running)
+
+    def stop(self, desired: Wish, observed: Observation) -> Step | None:
+        if not isinstance(observed, Present) or observed.fields.get("running") is not True:
+            return None
+        return Step(Operation.STOP, (Change("running", before=True, after=False),))
 
     def effects(self, desired: Wish, step: Step) -> tuple[Effect, ...]:
         return ()
@@ -166,12 +193,23 @@ class Daemon:
             is_reload = step.operation is Operation.REFRESH_RELOAD
             manager.run(str(step.operation), desired.name, desired.paths_of_reload if is_reload else desired.paths)
             self._crash(desired.name)
-        elif desired.running:
+        elif step.operation is Operation.STOP:
+            manager.stop(desired.name)
+        else:
+            self._update(desired, step)
+
+    def _update(self, desired: Wish, step: Step) -> None:
+        manager = self._manager
+        changes = {change.name for change in step.changes}
+        if "value" in changes and step.operation is not Operation.DELETE:
+            manager.set(desired.name, desired.value)
+        if "running" not in changes:
+            return
+        if desired.running and step.operation is not Operation.DELETE:
             manager.run("start", desired.name, desired.paths)
             self._crash(desired.name)
         else:
-            manager.run("stop", desired.name)
-            manager.units[desired.name].active = False
+            manager.stop(desired.name)
 
     def _crash(self, name: str) -> None:
         if name in self.crashing:
@@ -250,10 +288,15 @@ class Scene:
         return self.bench.plan().plan.is_empty
 
 
-def scene(*resources: Resource, units: Sequence[str] = ("web",), providers: Mapping[str, Any] | None = None) -> Scene:
+def scene(
+    *resources: Resource,
+    units: Sequence[str] = ("web",),
+    providers: Mapping[str, Any] | None = None,
+    managed: type[Manager] = Manager,
+) -> Scene:
     """Return a host with these declared; the units of these names run, every other daemon has no manager."""
     host = FakeHost()
-    manager = Manager(host, {name: Unit() for name in units})
+    manager = managed(host, {name: Unit() for name in units})
     daemon = Daemon(manager)
     kinds: dict[str, Any] = {
         "file": FileProvider(),

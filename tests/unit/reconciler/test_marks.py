@@ -15,18 +15,11 @@ from datum.report.build import count_outcomes, report_resources
 from datum_providers.file.desired import DesiredFile
 from datum_providers.file.doing import apply_file
 from tests.unit.fakes import declare, rid
-from tests.unit.reconciler.bench import Batch, Scripted
+from tests.unit.reconciler.bench import AtOnce, Batch, Scripted
 from tests.unit.reconciler.manager import Scene, Unit, of, scene, told
 
 WEB, A, B, C, SLOW = "daemon:web", "file:/etc/a", "file:/etc/b", "file:/etc/c", "scripted:/etc/a"
 REFUSED = HostError("The manager does not answer.", code="manager-silent", cause=Cause.DATABASE)
-
-
-class AtOnce(Scripted):
-    """A type that cannot be staged: its marks stand directly before its work."""
-
-    def can_stage(self, desired: DesiredFile) -> bool:
-        return False
 
 
 def web(*listed: str, **others: Any) -> Any:

@@ -22,6 +22,7 @@ from datum.model.plan import (
     Orphan,
     OrphanState,
     Plan,
+    Stale,
     Verdict,
     VerdictKind,
 )
@@ -79,6 +80,12 @@ _kept = st.dictionaries(
     max_size=2,
 )
 
+_stale = st.dictionaries(
+    some.resource_ids,
+    st.builds(Stale, st.lists(some.stale_inputs, min_size=1, max_size=4).map(tuple), _TEXT, st.booleans()),
+    max_size=2,
+)
+
 _actions = st.lists(some.actions, max_size=4).map(lambda found: tuple({one.resource: one for one in found}.values()))
 
 plans = st.builds(
@@ -92,6 +99,7 @@ plans = st.builds(
     st.dictionaries(st.sampled_from(["", "check/check:a"]), st.lists(checks, min_size=1, max_size=2).map(tuple)),
     _DIGESTS,
     _kept,
+    _stale,
 )
 
 changes = st.builds(
@@ -167,6 +175,7 @@ reports = st.builds(
     st.booleans(),
     st.lists(check_reports, max_size=2).map(tuple),
     _kept,
+    _stale,
 )
 
 

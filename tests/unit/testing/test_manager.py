@@ -112,6 +112,28 @@ def test_marks_survive_a_daemon_reload() -> None:
     assert host.unit("a.service").marks == BOTH
 
 
+def test_a_socket_is_refused_while_a_service_of_it_runs_but_for_its_connections() -> None:
+    host = running(triggered_by=("a.socket",))
+    host.add_unit("a.socket")
+    assert refusal(manager_of(host).start, "a.socket") == (
+        "job-failed",
+        "The job to start a.socket ended 'failed': the unit failed.",
+    )
+    host.add_unit("a.service", triggered_by=("a.socket",))
+    host.add_unit("a@3-1.service", active="active", triggered_by=("a.socket",))
+    manager_of(host).start("a.socket")
+    assert host.unit("a.socket").active == "active"
+
+
+def test_a_service_that_does_not_stop_holds_its_socket_back_and_both_are_told() -> None:
+    host = running(triggered_by=("a.socket",), stop_result="timeout")
+    host.add_unit("a.socket")
+    found = manager_of(host).start_socket("a.socket", ["a.service"], restart=False)
+    assert sorted(found) == ["a.service", "a.socket"]
+    assert "ended 'timeout'" in found["a.service"].detail
+    assert (host.unit("a.service").active, host.unit("a.socket").active) == ("active", "inactive")
+
+
 def test_an_old_manager_has_no_marks() -> None:
     host = running()
     host.world.manager.has_marks = False
@@ -164,7 +186,6 @@ def test_a_stop_that_fails_leaves_it_active() -> None:
     host = running(stop_result="timeout")
     assert refusal(manager_of(host).stop, "a.service")[0] == "job-failed"
     assert host.unit("a.service").active == "active"
-    manager_of(FakeHost()).disable(["x.service"])
 
 
 @pytest.mark.parametrize(
@@ -346,5 +367,8 @@ def test_a_set_of_candidates_is_answered_and_gets_nothing_done() -> None:
     for verb in ("enable", "disable", "mask", "unmask"):
         assert refusal(getattr(manager, verb), ["a.service"])[0] == "cannot-be-staged"
     assert refusal(manager.mark, "a.service", [])[0] == refusal(manager.daemon_reload)[0] == "cannot-be-staged"
+    for restart in (False, True):
+        with pytest.raises(HostError, match=r"Cannot (re)?start a\.socket, a\.service for a candidate"):
+            manager.start_socket("a.socket", ["a.service"], restart=restart)
     assert host.journal == []
     assert FakeHost(is_running_system=False).staging().manager() is None

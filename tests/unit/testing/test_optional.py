@@ -22,6 +22,9 @@ class Letter(NoteProvider):
     def relate(self, desired: DesiredNote, index: TargetIndex) -> DesiredNote:
         return evolve(desired, text=desired.text if index.is_exclusive("/") else (desired.text or "").strip() or None)
 
+    def absent_name(self, name: str, desired: DesiredNote) -> str | None:
+        return name if desired.text != "secret" else None
+
     def predict(self, desired: DesiredNote, observed: Observation) -> Present | Absent | None:
         return Present({"text": "stale"}) if isinstance(observed, Present) else Absent()
 
@@ -62,6 +65,7 @@ def _keeps(self: NoteProvider, writer: HostWriter, desired: DesiredNote, step: S
 
 
 RELATE = "test_related_state_has_the_same_targets_and_is_related_once"
+NAME = "test_the_name_by_which_it_goes_names_the_same_thing"
 PREDICT = "test_predicted_state_can_be_planned_against"
 CHECK = "test_checks_name_resources_and_are_programs"
 STAGE = "test_what_can_be_staged_changes_nothing_until_it_is_committed"
@@ -70,6 +74,9 @@ BREACHES: Mapping[str, tuple[dict[str, Any], str]] = {
     "relate-changes": ({"relate": Counting(DesiredNote("a", "1"), DesiredNote("a", "2"))}, RELATE),
     "relate-adds": ({"relate": lambda self, desired, index: evolve(desired, text=f"{desired.text}+")}, RELATE),
     "relate-moves": ({"relate": lambda self, desired, index: evolve(desired, name="other")}, RELATE),
+    "absent-name-changes": ({"absent_name": Counting("a", None)}, NAME),
+    "absent-name-is-another": ({"absent_name": lambda *_: "zzz"}, NAME),
+    "absent-name-is-none": ({"absent_name": lambda *_: " "}, NAME),
     "predict-changes": ({"predict": Counting(Absent(), None)}, PREDICT),
     "predict-nonsense": ({"predict": lambda *_: "stale"}, PREDICT),
     "predict-breach": (

@@ -110,7 +110,19 @@ MODEL = {
     Unobservable: strategies.unobservables,
 }
 # Set by the engine alone, from what the others are.
-_BY_ENGINE = ("known_after", "requires", "location", "orphan_of", "transaction", "unmarked", "hoped", "along")
+_BY_ENGINE = (
+    "known_after",
+    "requires",
+    "location",
+    "orphan_of",
+    "transaction",
+    "unmarked",
+    "marks_if_up",
+    "unstopped",
+    "hoped",
+    "along",
+    "starts_again",
+)
 DERIVED = {(Action, name) for name in _BY_ENGINE}
 
 
