@@ -6,28 +6,32 @@ an error with its place (exit 78) before anything else happens.
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from attrs import asdict, evolve, field, frozen
+from attrs import Factory, asdict, field, frozen
 
 from datum.agent.hints import init_line, whereabouts
 from datum.agent.places import absolute, below, from_here
+from datum.agent.remotes import ACCESS, LIST, Said, is_jump, is_proxy, is_token_user, remotes_of
 from datum.diagnostics import Diagnostic, SourceLocation, sorted_unique
 from datum.errors import SettingsError, UsageError
-from datum.fleet.nodes import MapNode, Node, Scalar, plain
+from datum.fleet.nodes import ListNode, MapNode, Node, Scalar, plain
 from datum.fleet.yaml_reader import SIZE_LIMIT, read_yaml
 from datum.model.identity import HostName
 from datum.model.json import JsonValue
 from datum.model.manifest import Enforcement
-from datum.repository.remote import normal_remote
+from datum.repository.remote import Remote
 
 CONFIG_PATH: Final = "/etc/datum/agent.yaml"
 STATE_DIR: Final = "/var/lib/datum"
 REPORTS_DIR: Final = "/var/log/datum/reports"
 DEFAULT_REF: Final = "main"
+SOURCE_ACCOUNT: Final = "datum-source"
+"""The account under which foreign servers are talked to, where it exists and no other is said."""
 
 
 @frozen
@@ -48,7 +52,7 @@ class Options:
 class Settings:
     """Configuration and options together; paths are those of this machine, `--root` included."""
 
-    # Normal form; without credentials it is shown.
+    # The first remote, in normal form; it never holds credentials, so it is shown.
     repo: str
     ref: str
     host: HostName
@@ -66,10 +70,14 @@ class Settings:
     # Seconds and bytes of one conversation with the source.
     source_timeout: float = 120.0
     source_bytes: int = 1 << 30
+    # Empty: not said.
+    source_account: str = ""
     # Bytes that all reports together may take.
     report_bytes: int = 256 << 20
     # The options that lead another command here, for hints; each after a space.
     where: str = ""
+    # In the order in which they are asked.
+    remotes: tuple[Remote, ...] = field(default=Factory(lambda self: (Remote(self.repo),), takes_self=True))
 
     @property
     def is_running_system(self) -> bool:
@@ -80,14 +88,6 @@ class Settings:
     def pointer_path(self) -> Path:
         """Where the pointer lies."""
         return self.state_dir / "pointer.json"
-
-
-@frozen
-class _File:
-    """The configuration file as far as it says something."""
-
-    values: Mapping[str, JsonValue] = field(factory=dict)
-    locations: Mapping[str, SourceLocation] = field(factory=dict)
 
 
 def config_path(options: Options) -> Path:
@@ -154,34 +154,31 @@ def read_settings(options: Options, *, needs_file: bool = True) -> Settings:
     path = config_path(options)
     where = whereabouts(root=root, config=options.config, state_dir=options.state_dir)
     file = _read_file(path, where, is_wanted=needs_file and options.config is not None)
-    values = dict(file.values)
-    repo = options.repo or _text(values, "repo")
-    host = options.host or _text(values, "host")
-    if not repo or not host:
-        raise _not_configured(path, "repo" if not repo else "host", where)
+    values = file.values
+    remotes = remotes_of(file, options.repo and from_here(options.repo), lambda name: str(below(root, name)))
+    host = options.host or file.text("host")
+    if not remotes or not host:
+        raise _not_configured(path, "host" if remotes else "repo", where)
     state = options.state_dir
     return Settings(
-        repo=_remote(repo, file, is_option=bool(options.repo)),
-        ref=options.ref or _text(values, "ref") or DEFAULT_REF,
+        repo=remotes[0].url,
+        ref=options.ref or file.text("ref") or DEFAULT_REF,
         host=_host(host, file, is_option=options.host is not None),
         root=root,
         config=path,
-        state_dir=below(root, state or _text(values, "state_dir") or STATE_DIR),
-        reports_dir=below(root, _text(values, "reports_dir") or REPORTS_DIR),
+        state_dir=below(root, state or file.text("state_dir") or STATE_DIR),
+        reports_dir=below(root, file.text("reports_dir") or REPORTS_DIR),
         rev=options.rev,
         is_offline=options.is_offline,
-        enforcement=Enforcement(_text(values, "enforcement") or Enforcement.ENFORCE),
+        enforcement=Enforcement(file.text("enforcement") or Enforcement.ENFORCE),
         repairs_on_invalid=values.get("source.on_invalid") == "enforced",
         source_timeout=_number(values, "source.timeout", 120.0),
         source_bytes=int(_number(values, "source.byte_limit", float(1 << 30))),
+        source_account=file.text("source.account"),
         report_bytes=int(_number(values, "reports.byte_limit", float(256 << 20))),
         where=where,
+        remotes=remotes,
     )
-
-
-def _text(values: Mapping[str, JsonValue], key: str) -> str:
-    value = values.get(key, "")
-    return value if isinstance(value, str) else ""
 
 
 def _number(values: Mapping[str, JsonValue], key: str, default: float) -> float:
@@ -189,15 +186,7 @@ def _number(values: Mapping[str, JsonValue], key: str, default: float) -> float:
     return float(value) if isinstance(value, (int, float)) else default
 
 
-def _remote(text: str, file: _File, *, is_option: bool) -> str:
-    try:
-        return normal_remote(from_here(text) if is_option else text)
-    except SettingsError as error:
-        place = None if is_option else file.locations.get("repo")
-        raise SettingsError(*(evolve(item, location=place) for item in error.diagnostics)) from error
-
-
-def _host(text: str, file: _File, *, is_option: bool) -> HostName:
+def _host(text: str, file: Said, *, is_option: bool) -> HostName:
     try:
         return HostName(text)
     except ValueError as error:
@@ -241,6 +230,12 @@ def _is_path(value: JsonValue) -> str:
     return "" if good else "an absolute path without '..' is expected"
 
 
+def _is_access_path(value: JsonValue) -> str:
+    """Refuse what ssh reads more into than a path."""
+    odd = isinstance(value, str) and set(value) & set('"\\$')
+    return "a path without quotes, backslashes and $ is expected" if odd else _is_path(value)
+
+
 def _one_of(*words: str) -> _Check:
     return lambda value: "" if value in words else f"one of {', '.join(words)} is expected"
 
@@ -251,6 +246,12 @@ def _is_policy_none(value: JsonValue) -> str:
     return "this version verifies no signatures, so only 'none' can be kept; a stricter policy would be a lie"
 
 
+_ACCESS: Final[Mapping[str, _Check]] = {
+    **{key: _is_access_path for key in ACCESS if key.endswith("_file")},
+    "token_user": is_token_user,
+    "proxy": is_proxy,
+    "jump": is_jump,
+}
 _KEYS: Final[Mapping[str, _Check]] = {
     "repo": _is_text,
     "ref": _is_text,
@@ -262,12 +263,18 @@ _KEYS: Final[Mapping[str, _Check]] = {
     "source.on_invalid": _one_of("end", "enforced"),
     "source.timeout": _is_positive,
     "source.byte_limit": _is_positive,
+    "source.account": _is_text,
+    **{f"source.{key}": check for key, check in _ACCESS.items()},
+    f"{LIST}.url": _is_text,
+    **{f"{LIST}.{key}": check for key, check in _ACCESS.items()},
     "reports.byte_limit": _is_positive,
 }
+# The number of an entry of a list.
+_LISTED: Final = re.compile(r"\.\d+\.")
 _SECTIONS: Final = {key.partition(".")[0] for key in _KEYS if "." in key}
 
 
-def _read_file(path: Path, where: str, *, is_wanted: bool) -> _File:
+def _read_file(path: Path, where: str, *, is_wanted: bool) -> Said:
     try:
         data = _read_regular(path)
     except FileNotFoundError:
@@ -280,7 +287,7 @@ def _read_file(path: Path, where: str, *, is_wanted: bool) -> _File:
                     hint=init_line("URL", "NAME", where),
                 )
             ) from None
-        return _File()
+        return Said()
     except OSError as error:
         raise SettingsError(
             Diagnostic(
@@ -295,7 +302,7 @@ def _read_file(path: Path, where: str, *, is_wanted: bool) -> _File:
     found = [*findings, *_collect(node, str(path), values, locations)]
     if found:
         raise SettingsError(*sorted_unique(found))
-    return _File(values, locations)
+    return Said(values, locations)
 
 
 def _read_regular(path: Path) -> bytes:
@@ -333,16 +340,34 @@ def _flatten(node: MapNode) -> list[tuple[str, Node, SourceLocation]]:
     flat: list[tuple[str, Node, SourceLocation]] = []
     for key, item in node.items.items():
         if key in _SECTIONS and isinstance(item, MapNode):
-            flat += [(f"{key}.{inner}", value, item.key_locations[inner]) for inner, value in item.items.items()]
+            for inner, value in item.items.items():
+                flat += _flatten_remotes(f"{key}.{inner}", value) or [
+                    (f"{key}.{inner}", value, item.key_locations[inner])
+                ]
         else:
             flat.append((key, item, node.key_locations[key]))
     return flat
 
 
+def _flatten_remotes(key: str, node: Node) -> list[tuple[str, Node, SourceLocation]]:
+    """Return what stands in the list of remotes; nothing where this is none."""
+    entries = node.items if key == LIST and isinstance(node, ListNode) else ()
+    maps = [entry for entry in entries if isinstance(entry, MapNode) and entry.items]
+    return [
+        (f"{key}.{number}.{inner}", value, entry.key_locations[inner])
+        for number, entry in enumerate(maps if len(maps) == len(entries) else ())
+        for inner, value in entry.items.items()
+    ]
+
+
 def _problem(key: str, item: Node, place: SourceLocation) -> Diagnostic | None:
-    check = _KEYS.get(key)
+    if key == LIST:
+        keys = ", ".join(name.removeprefix(f"{LIST}.") for name in _KEYS if name.startswith(f"{LIST}."))
+        return _wrong(item.location, f"'{key}' is a list of maps, each with the keys {keys}.", "")
+    check = _KEYS.get(_LISTED.sub(".", key))
     if key in _SECTIONS:
-        keys = ", ".join(name for name in _KEYS if name.startswith(f"{key}."))
+        names = (".".join(name.split(".")[:2]) for name in _KEYS if name.startswith(f"{key}."))
+        keys = ", ".join(dict.fromkeys(names))
         return _wrong(item.location, f"'{key}' is a map of keys: {keys}.", "")
     if check is None:
         from difflib import get_close_matches

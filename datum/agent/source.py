@@ -5,8 +5,10 @@ for it, except where a person named a revision that cannot be had.
 """
 
 import re
+import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Final
+from typing import Final, TypeVar
 
 from attrs import evolve, field, frozen
 
@@ -18,10 +20,40 @@ from datum.model.pointer import Pointer
 from datum.model.report import SourceReport
 from datum.model.revision import Revision, SourceStatus
 from datum.repository.mirror import Mirror
-from datum.repository.remote import shown_remote
+from datum.repository.remote import Remote
 from datum.state.transitions import Candidate, acceptable
 
 _COMMIT_ID: Final = re.compile(r"[0-9a-f]{7,64}")
+_T = TypeVar("_T")
+
+
+def from_first(remotes: Iterable[Remote], attempt: Callable[[Remote], _T]) -> tuple[_T, tuple[Diagnostic, ...]]:
+    """Return what the first remote gave that could be had, and as warnings why those before it could not.
+
+    A remote that answers counts, whatever it says: one that has no such ref is not passed over.
+
+    Raises:
+        RepositoryUnreachableError: none could; with the reasons of all.
+        RevisionNotFoundError: one answered so; with the warnings.
+    """
+    reasons: list[Diagnostic] = []
+    for remote in remotes:
+        try:
+            return attempt(remote), _warnings(reasons)
+        except RepositoryUnreachableError as error:
+            reasons += (_of(remote, reason) for reason in error.diagnostics)
+        except RevisionNotFoundError as error:
+            raise RevisionNotFoundError(*_warnings(reasons), *error.diagnostics) from error
+    raise RepositoryUnreachableError(*reasons)
+
+
+def _of(remote: Remote, reason: Diagnostic) -> Diagnostic:
+    """Return a reason that names its remote."""
+    return reason if remote.url in reason.detail else evolve(reason, detail=f"{remote}: {reason.detail}")
+
+
+def _warnings(reasons: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(evolve(reason, severity=Severity.WARNING) for reason in reasons)
 
 
 @frozen
@@ -75,9 +107,7 @@ class Source:
     def _ask(self) -> Consulted:
         settings = self.settings
         try:
-            revision = self.mirror.ask(settings.repo, settings.ref, timeout=settings.source_timeout)
-            self._recover(revision)
-            self._fetch(revision)
+            (remote, revision), passed = from_first(settings.remotes, self._reach)
         except RevisionNotFoundError as error:
             self._require_known()
             return Consulted(evolve(self._report(SourceStatus.GONE), diagnostics=error.diagnostics))
@@ -86,11 +116,44 @@ class Source:
             return Consulted(evolve(self._report(SourceStatus.UNREACHABLE), diagnostics=error.diagnostics))
         candidate, evidence = self._admit(revision)
         status = SourceStatus.OK if candidate.acceptable else SourceStatus.REFUSED
-        report = evolve(self._report(status), revision=revision, diagnostics=evidence)
+        report = evolve(self._report(status), remote=remote.url, revision=revision, diagnostics=(*passed, *evidence))
         if settings.rev is None:
             return Consulted(report, offered=candidate, evidence=evidence)
-        requested, evidence = self._admit(self._obtain(settings.rev))
+        requested, evidence = self._admit(self._obtain(remote, settings.rev))
         return Consulted(report, offered=candidate, requested=requested, evidence=evidence)
+
+    def _reach(self, remote: Remote) -> tuple[Remote, Revision]:
+        """Ask one remote, and fetch what is new there; all of it together within `source.timeout`."""
+        settings = self.settings
+        end = time.monotonic() + settings.source_timeout
+        revision = self.mirror.ask(remote, settings.ref, timeout=settings.source_timeout)
+        if remote != settings.remotes[0]:
+            self._refuse_behind(remote, revision)
+        self._recover(remote, revision, end)
+        self._fetch(remote, revision, end)
+        return remote, revision
+
+    def _refuse_behind(self, remote: Remote, revision: Revision) -> None:
+        """Pass over a remote that stands in for another, and has not yet what this host has accepted.
+
+        Raises:
+            RepositoryUnreachableError: it is behind. Of the first remote this would be a branch that was set back.
+        """
+        accepted, is_behind = self.pointer.accepted, False
+        if accepted is None or revision == accepted or not (self.mirror.has(revision) and self.mirror.has(accepted)):
+            return
+        with suppress(RepositoryError):
+            is_behind = self.mirror.is_descendant(accepted, revision)
+        if is_behind:
+            raise RepositoryUnreachableError(
+                Diagnostic(
+                    code="remote-behind",
+                    summary="The remote is behind.",
+                    detail=f"{remote} stands in for {self.settings.repo}, and still names {revision.short}, which is "
+                    f"older than the accepted revision {accepted.short}.",
+                    hint="Bring that copy up to date.",
+                )
+            )
 
     def _admit(self, revision: Revision) -> tuple[Candidate, tuple[Diagnostic, ...]]:
         """Judge what was fetched; what is acceptable moves into the mirror, whoever named it."""
@@ -99,12 +162,13 @@ class Source:
             self.mirror.promote(revision)
         return candidate, evidence
 
-    def _obtain(self, rev: str) -> Revision:
+    def _obtain(self, remote: Remote, rev: str) -> Revision:
         """Return the revision that `--rev` names: a commit that came along, or a branch or tag of the source."""
         known = self.mirror.resolve(rev) if _COMMIT_ID.fullmatch(rev) else self._known(rev)
         if known is None:
-            known = self.mirror.ask(self.settings.repo, rev, timeout=self.settings.source_timeout)
-            self._fetch(known)
+            end = time.monotonic() + self.settings.source_timeout
+            known = self.mirror.ask(remote, rev, timeout=self.settings.source_timeout)
+            self._fetch(remote, known, end)
         return known
 
     def _not_there(self, found: Diagnostic) -> Diagnostic:
@@ -118,18 +182,18 @@ class Source:
             hint += "; without --offline the source is asked for it"
         return evolve(found, detail=f"{found.detail}{stays}", hint=hint)
 
-    def _fetch(self, revision: Revision) -> None:
+    def _fetch(self, remote: Remote, revision: Revision, end: float) -> None:
         if not self.mirror.is_sound([revision]):
             self.mirror.fetch(
-                self.settings.repo,
+                remote,
                 self.settings.ref,
                 revision,
-                timeout=self.settings.source_timeout,
+                timeout=max(end - time.monotonic(), 0),
                 byte_limit=self.settings.source_bytes,
                 also=() if self.is_lasting else self._lost(),
             )
 
-    def _recover(self, offered: Revision) -> None:
+    def _recover(self, remote: Remote, offered: Revision, end: float) -> None:
         """Fetch again what a lost mirror had and the source may have dropped since: a cache costs time only.
 
         As far as it goes: the remote need not have a commit that no ref of it names.
@@ -137,7 +201,7 @@ class Source:
         for revision in self._lost() if self.is_lasting else ():
             if revision != offered:
                 with suppress(RepositoryError):
-                    self._fetch(revision)
+                    self._fetch(remote, revision, end)
                     self.mirror.promote(revision)
 
     def _lost(self) -> tuple[Revision, ...]:
@@ -159,7 +223,7 @@ class Source:
             self.mirror.resolve(self.settings.rev)
 
     def _report(self, status: SourceStatus) -> SourceReport:
-        return SourceReport(shown_remote(self.settings.repo), self.settings.ref, status)
+        return SourceReport(self.settings.repo, self.settings.ref, status)
 
     def _judge(self, revision: Revision) -> tuple[Candidate, tuple[Diagnostic, ...]]:
         """Return the candidate and the evidence against it (design 3.3, as far as there are no signatures)."""
@@ -202,6 +266,12 @@ class Source:
         return Diagnostic(code=code, summary="The revision is refused.", detail=f"{revision}: {detail}{now}", hint=hint)
 
 
+def refused(report: SourceReport, evidence: Iterable[Diagnostic]) -> SourceReport:
+    """Return a report with what a revision is refused for, and still with why earlier remotes did not answer."""
+    passed = (item for item in report.diagnostics if item.severity is Severity.WARNING)
+    return evolve(report, diagnostics=tuple(dict.fromkeys((*passed, *evidence))))
+
+
 def tolerated(consulted: Consulted) -> Consulted:
     """Return what was found as if it were acceptable, the evidence as warnings: `plan --untrusted` asked for it."""
     evidence = tuple(
@@ -212,8 +282,7 @@ def tolerated(consulted: Consulted) -> Consulted:
     )
     status = consulted.report.status
     report = evolve(
-        consulted.report,
-        diagnostics=evidence,
+        refused(consulted.report, evidence),
         status=SourceStatus.OK if status is SourceStatus.REFUSED else status,
     )
     return evolve(consulted, offered=offered, requested=requested, evidence=evidence, report=report)

@@ -7,6 +7,7 @@ before the refs that name them, and refs are dropped last, so a kill at any inst
 
 import contextlib
 import functools
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -20,11 +21,14 @@ from datum.model.revision import CommitInfo, Revision
 from datum.model.source import SourceTree
 from datum.provider.host import ProgramRunner
 from datum.repository import store
-from datum.repository.transport import INCOMING, Download, ask_remote, fetch_commit, repack
+from datum.repository.remote import Remote, Transport
+from datum.repository.route import Download
+from datum.repository.transport import INCOMING, ask_remote, fetch_commit, repack
 from datum.repository.tree import GitTree
 
 if TYPE_CHECKING:
     # Importing pygit2 costs more than a poll that finds nothing new.
+    from datum.repository.account import SourceAccount
     from datum.repository.blob import OpenOutput
     from datum.repository.objects import ObjectReader
 
@@ -63,13 +67,18 @@ class Mirror:
         *,
         open_output: "OpenOutput | None" = None,
         temporary: Path | None = None,
+        account: "SourceAccount | None" = None,
     ) -> None:
         self._run = run
+        self._account = account
+        self._is_account_checked = False
         self._open_output = open_output
         self._is_temporary = temporary is not None
         self._mirror = folder / "mirror.git"
         self._aside = folder / "mirror.old"
         self._quarantine = (temporary or folder) / "quarantine"
+        # Where a quarantine that the account wrote is put while a pack is taken from it.
+        self._taken = (temporary or folder) / "quarantine.old"
         # The quarantine holds what this object fetched.
         self._has_fetched = False
         # Nothing of the mirror is built upon any more; the next `promote` replaces it.
@@ -77,7 +86,13 @@ class Mirror:
 
     @classmethod
     def open(
-        cls, folder: Path, run: ProgramRunner, *, open_output: "OpenOutput | None" = None, temporary: Path | None = None
+        cls,
+        folder: Path,
+        run: ProgramRunner,
+        *,
+        open_output: "OpenOutput | None" = None,
+        temporary: Path | None = None,
+        account: "SourceAccount | None" = None,
     ) -> Self:
         """Return the mirror of a state directory; it is made by the first `promote`.
 
@@ -85,12 +100,14 @@ class Mirror:
             folder: the state directory.
             run: the door for programs.
             open_output: the door for those with large output; without it large files are read whole.
-            temporary: an existing folder of the caller's for all that is written; nothing below `folder` is touched.
+            temporary: an existing folder of the caller's for all that is written; below `folder` nothing changes but,
+                for an account, rights.
+            account: under which foreign servers are talked to; None: under this process's own.
 
         Raises:
             StateError: what a dead process left cannot be removed.
         """
-        mirror = cls(folder, run, open_output=open_output, temporary=temporary)
+        mirror = cls(folder, run, open_output=open_output, temporary=temporary, account=account)
         if temporary is None:
             mirror._settle()
         return mirror
@@ -103,13 +120,14 @@ class Mirror:
     ) -> None:
         self.discard()
 
-    def ask(self, remote: str, ref: str, *, timeout: float) -> Revision:
+    def ask(self, remote: Remote, ref: str, *, timeout: float) -> Revision:
         """Return the revision that a ref of the remote names. See `transport.ask_remote`."""
-        return ask_remote(self._run, remote, ref, timeout=timeout)
+        account = self._account_for(remote)
+        return ask_remote(account.run if account else self._run, remote, ref, timeout=timeout, reader=account)
 
     def fetch(
         self,
-        remote: str,
+        remote: Remote,
         ref: str,
         revision: Revision,
         *,
@@ -120,10 +138,10 @@ class Mirror:
         """Fetch a revision that `ask` gave, whole, into quarantine. A damaged mirror is not built upon.
 
         Args:
-            remote: a result of `normal_remote`.
+            remote: where from.
             ref: for messages.
             revision: what to fetch, wherever the ref stands now.
-            timeout: seconds.
+            timeout: seconds, for all that is tried.
             byte_limit: bytes that the fetched pack may have.
             also: revisions to be had together with it if the remote has all of them; else none of them is.
 
@@ -132,7 +150,7 @@ class Mirror:
             RevisionNotFoundError: what the ref names is no commit.
             StateError: the quarantine cannot be written.
         """
-        download = Download(remote, ref, revision.commit, timeout, byte_limit)
+        download = Download(remote, ref, revision.commit, timeout, byte_limit, end=time.monotonic() + timeout)
         more = tuple(one.commit for one in also if one != revision)
         if more:
             with contextlib.suppress(RepositoryUnreachableError):
@@ -313,15 +331,48 @@ class Mirror:
         if not store.is_store(self._mirror):
             self._is_reset = True
         with _state_errors(self._quarantine):
-            store.remove_store(self._quarantine)
-            store.create_store(self._quarantine, alternate=None if self._is_reset else self._mirror)
+            self._remove_quarantine()
+            store.create_store(self._quarantine, alternate=self._alternate)
         try:
-            fetch_commit(self._run, self._quarantine, download)
+            self._fetch_commit(download)
         except BaseException:
-            store.remove_store(self._quarantine)
+            with _state_errors(self._quarantine):
+                self._remove_quarantine()
             raise
         self._has_fetched = True
         self._reopen()
+
+    def _fetch_commit(self, download: Download) -> None:
+        account = self._account_for(download.remote)
+        if account is None:
+            fetch_commit(self._run, self._quarantine, download)
+            return
+        from datum.repository.account import hand_over, take_back
+
+        with _state_errors(self._quarantine):
+            hand_over(self._quarantine, self._mirror, account)
+        fetch_commit(account.run, self._quarantine, download, reader=account)
+        with _state_errors(self._quarantine):
+            take_back(self._quarantine, account, download, alternate=self._alternate, aside=self._taken)
+
+    def _account_for(self, remote: Remote) -> "SourceAccount | None":
+        """Return whom a remote is talked to as: a path on this host may be one that only this process can read."""
+        if remote.transport is Transport.FILE or self._account is None:
+            return None
+        if not self._is_account_checked:
+            from datum.repository.account import check_needed
+
+            check_needed(self._account)
+            self._is_account_checked = True
+        return self._account
+
+    def _remove_quarantine(self) -> None:
+        store.remove_store(self._quarantine)
+        store.remove_store(self._taken)
+
+    @property
+    def _alternate(self) -> Path | None:
+        return None if self._is_reset else self._mirror
 
     def _is_complete(self, revision: Revision) -> bool:
         tree = GitTree(revision, self._objects.root_tree(revision.commit), self._objects)
@@ -329,7 +380,7 @@ class Mirror:
 
     def _settle(self) -> None:
         with _state_errors(self._mirror):
-            store.remove_store(self._quarantine)
+            self._remove_quarantine()
             store.restore_store(self._mirror, aside=self._aside)
             store.sweep_store(self._mirror)
 

@@ -20,7 +20,7 @@ from datum.model.revision import CommitInfo, Revision
 from datum.provider.host import Command, HostError
 from datum.repository.blob import OpenOutput, blob_stream
 from datum.repository.limits import OBJECT_LIMIT, WHOLE_LIMIT, too_large
-from datum.repository.transport import GIT_ENVIRONMENT
+from datum.repository.route import GIT_ENVIRONMENT
 
 _ISO: Final = "%Y-%m-%dT%H:%M:%SZ"
 # `:/words` and `^{/words}` take any commit that says the words; `:path` reads an index.

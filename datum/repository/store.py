@@ -7,14 +7,18 @@ them, and a pack is visible only once its index is, which therefore moves last.
 import contextlib
 import os
 import re
-import shutil
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from datum.repository.removal import remove_whatever
+
 KEPT: Final = "refs/datum"
 """Folder of the refs that hold on to revisions; each is named by its commit."""
 
+# Packs, and objects on their own.
+_OBJECT_FILE: Final = re.compile(r"pack/pack-[0-9a-f]{40}\.(pack|idx|rev)|[0-9a-f]{2}/[0-9a-f]{38}")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _CONFIG: Final = "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 _FOLDER_MODE: Final = 0o700
@@ -34,12 +38,24 @@ def create_store(path: Path, *, alternate: Path | None) -> None:
 
     Not synced: a store becomes worth keeping only by `merge_store` or `replace_store`, which sync.
     """
-    for folder in ("objects/info", "objects/pack", KEPT):
-        (path / folder).mkdir(mode=_FOLDER_MODE, parents=True)
+    # One by one: `parents` would leave those between to the umask.
+    for folder in ("", "objects", "objects/info", "objects/pack", "refs", KEPT):
+        (path / folder).mkdir(mode=_FOLDER_MODE, parents=not folder)
+    frame_store(path, alternate=alternate)
+
+
+def frame_store(path: Path, *, alternate: Path | None) -> None:
+    """Write what makes the folders of a store one: its configuration, `HEAD`, and where else objects are."""
     (path / "config").write_text(_CONFIG)
     if alternate is not None:
         (path / "objects/info/alternates").write_bytes(os.fsencode(alternate / "objects") + b"\n")
     (path / "HEAD").write_text("ref: refs/heads/none\n")
+
+
+def name_commit(path: Path, ref: str, commit: str) -> None:
+    """Make a ref of a store that is not kept yet: not synced."""
+    (path / ref).parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    (path / ref).write_text(f"{commit}\n")
 
 
 def is_store(path: Path) -> bool:
@@ -48,15 +64,15 @@ def is_store(path: Path) -> bool:
 
 
 def remove_store(path: Path) -> None:
-    """Remove whatever stands at the path, if anything does."""
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+    """Remove whatever stands at the path, if anything does: see `remove_whatever`."""
+    remove_whatever(path)
 
 
 def merge_store(source: Path, store: Path) -> None:
-    """Move the objects of a store into another one, synced. Done again after a kill, it does the rest."""
+    """Move the objects of a store into another one, synced. Done again after a kill, it does the rest.
+
+    What the other one has is never replaced, and what is no regular file is not moved.
+    """
     files = sorted(_object_files(source), key=lambda file: (file.suffix == ".idx", file))
     for file in files:
         _sync(file)
@@ -64,8 +80,10 @@ def merge_store(source: Path, store: Path) -> None:
     for file in files:
         target = store / file.relative_to(source)
         target.parent.mkdir(mode=_FOLDER_MODE, exist_ok=True)
-        # An equal name means equal bytes: git names packs and objects by what they hold.
-        file.rename(target)
+        # git names packs and objects by what they hold, so what is there is that, or was damaged since: then the mirror
+        # is built anew.
+        if not os.path.lexists(target):
+            file.rename(target)
         folders.add(target.parent)
     for folder in sorted(folders):
         _sync(folder)
@@ -140,8 +158,12 @@ def release_commits(store: Path, commits: Iterable[str]) -> None:
 
 def _object_files(store: Path) -> Iterator[Path]:
     for folder in (store / "objects").iterdir():
-        if folder.name != "info":
-            yield from (file for file in folder.iterdir() if not file.name.startswith(("tmp_", ".")))
+        if folder.name == "info" or not stat.S_ISDIR(folder.lstat().st_mode):
+            continue
+        for file in folder.iterdir():
+            name = f"{folder.name}/{file.name}"
+            if _OBJECT_FILE.fullmatch(name) and stat.S_ISREG(file.lstat().st_mode):
+                yield file
 
 
 def _sync(path: Path) -> None:

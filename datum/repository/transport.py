@@ -1,35 +1,31 @@
 """Talking to a remote, always in a child process that gets no configuration, hook or environment but ours.
 
-Effects: runs `git` through the given door. `ask_remote` sends one `ls-refs` command of git's protocol version 2 to
-`git upload-pack`, with the exact names wanted: one process and a few hundred bytes, however many refs are there.
-Nothing here imports pygit2: a poll that finds nothing new must not pay for it.
+Effects: runs `git`, or `ssh`, through the given door. `ask_remote` sends one `ls-refs` command of git's protocol 2 with
+the exact names wanted: one process and a few hundred bytes, however many refs are there. Nothing here imports pygit2:
+a poll that finds nothing new must not pay for it.
 """
 
-from collections.abc import Iterator, Mapping
+import os
+import re
+import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NoReturn
-
-from attrs import frozen
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from datum.diagnostics import Diagnostic
-from datum.errors import RepositoryUnreachableError, RevisionNotFoundError, StateError
+from datum.errors import RepositoryUnreachableError, RevisionNotFoundError
 from datum.model.observation import Cause
 from datum.model.result import FailureCause
 from datum.model.revision import Revision
 from datum.provider.host import Command, CommandOutcome, HostError, ProgramRunner
-from datum.repository.remote import full_names
+from datum.repository.explain import SPEAK_2, no_ref, not_understood, unanswered, unfetched, without_protocol_2
+from datum.repository.packets import Listing, RemoteRef, parse_listing, refs_request
+from datum.repository.remote import Remote, Transport, full_names, is_full_name
+from datum.repository.route import FETCH_MEMORY, GIT_ENVIRONMENT, Download, Route, bounded, file_route
 
-GIT_ENVIRONMENT: Final[Mapping[str, str]] = {
-    "GIT_ALLOW_PROTOCOL": "file",
-    "GIT_ATTR_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": str(Path(__file__).with_name("gitconfig")),
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "LC_ALL": "C.UTF-8",
-}
+if TYPE_CHECKING:
+    from datum.repository.access import Reader
+
 INCOMING: Final = "refs/incoming/commit"
 ALSO: Final = "refs/incoming/also"
 """The ref of the quarantine store that names what was fetched."""
@@ -37,47 +33,32 @@ ALSO: Final = "refs/incoming/also"
 # Exit codes and signals are looked at here; only a program that could not run at all is the door's to refuse.
 _ANY_END: Final = frozenset(range(-64, 256))
 _SHOWN_NAMES: Final = 8
-_SHOWN_WORDS: Final = 600
-_PACKET_HEADER: Final = 4
+_SHOWN_LETTERS: Final = 100
+_PROGRAMS: Final = "Install what is missing: apt install git coreutils util-linux openssh-client."
+# What a program says that is to become another one, and cannot.
+_NO_PROGRAM: Final = re.compile(
+    r"(?:setpriv|prlimit|stdbuf): failed to (?:execute|run command) \W?(?P<name>[\w./+-]+)\W?: (?P<why>.*)"
+    r"|error: cannot run (?P<git>[^\s:]+): (?P<reason>.*)"
+    r"|(?P<line>git: 'remote-https' is not a git command.*|stdbuf: failed to find .*)"
+)
+_NO_SUCH: Final = "No such file or directory"
+_LATE: Final = {
+    True: "Look whether the file system it lies on hangs, or allow more time.",
+    False: "Look whether the server and the network to it are well, or allow more time: source.timeout.",
+}
 
 
-@frozen
-class RemoteRef:
-    """One line of a remote's answer."""
-
-    # Object the ref names.
-    target: str
-    # What an annotated tag stands for, in the end; empty for everything else.
-    peeled: str = ""
-    # Full name of the ref that a symbolic ref names; empty for everything else.
-    symbolic: str = ""
-
-
-@frozen
-class Download:
-    """One fetch: what, from where, within which bounds."""
-
-    remote: str
-    # As it stands in the configuration; for messages.
-    ref: str
-    # The very commit that `ask_remote` gave: what the ref names meanwhile does not matter.
-    commit: str
-    # Seconds.
-    timeout: float
-    # Bytes of the pack.
-    byte_limit: int
-    # More commits, wanted together with that one; the remote may have dropped them.
-    also: tuple[str, ...] = ()
-
-
-def ask_remote(run: ProgramRunner, remote: str, ref: str, *, timeout: float) -> Revision:
+def ask_remote(
+    run: ProgramRunner, remote: Remote, ref: str, *, timeout: float, reader: "Reader | None" = None
+) -> Revision:
     """Return the revision that a ref of a remote names; annotated tags are followed to what they stand for.
 
     Args:
         run: the door for programs.
-        remote: a result of `normal_remote`.
+        remote: whom to ask.
         ref: `main` (a branch, a tag, or a name below `refs/`), a full name, or `HEAD`.
         timeout: seconds.
+        reader: under which account programs run; None: as this process.
 
     Raises:
         SettingsError: git has no ref of that form.
@@ -85,10 +66,13 @@ def ask_remote(run: ProgramRunner, remote: str, ref: str, *, timeout: float) -> 
         RevisionNotFoundError: the repository is empty, has no such ref, or has several that are meant by it.
     """
     names = full_names(ref)
-    listing = _list_refs(run, remote, names, timeout)
+    route = route_to(remote, reader)
+    start = time.monotonic()
+    listing = _list_refs(run, route, names, timeout)
     found = [name for name in names if name in listing]
     if not found:
-        raise _gone(remote, ref, _list_refs(run, remote, ("refs/",), timeout))
+        sample = _list_refs(run, route, ("refs/",), timeout, spent=time.monotonic() - start, is_sample=True)
+        raise _gone(remote, ref, sample)
     if len(found) > 1:
         _not_found(
             "ref-ambiguous",
@@ -107,11 +91,14 @@ def ask_remote(run: ProgramRunner, remote: str, ref: str, *, timeout: float) -> 
                 "Name a branch as the ref, such as main.",
             )
         name = entry.symbolic
+        if not is_full_name(name):
+            # It is kept and shown.
+            raise no_ref(remote, name)
     shown = ref if ref not in {"HEAD", name} else name.removeprefix("refs/heads/")
     return Revision(entry.peeled or entry.target, ref=None if "@" in shown else shown)
 
 
-def fetch_commit(run: ProgramRunner, store: Path, download: Download) -> None:
+def fetch_commit(run: ProgramRunner, store: Path, download: Download, *, reader: "Reader | None" = None) -> None:
     """Fetch one commit with all that it needs and the store's alternates lack, as the ref `INCOMING`.
 
     git itself checks every object (`fetch.fsckObjects`) and that nothing is missing before it sets the ref.
@@ -120,21 +107,23 @@ def fetch_commit(run: ProgramRunner, store: Path, download: Download) -> None:
         RepositoryUnreachableError: it could not be had whole: code `fetch-failed`, or a more exact one.
         StateError: the store cannot be written.
     """
+    route = route_to(download.remote, reader)
     outcome = _run(
         run,
-        download.remote,
+        route,
         download.timeout,
-        # Bounds every file that the child writes; prlimit replaces itself by git.
         (
-            *("prlimit", f"--fsize={download.byte_limit}", "--core=0", "--", "git", f"--git-dir={store}"),
+            # Every file that the child writes is bounded.
+            *(*bounded(download.remote, FETCH_MEMORY, f"--fsize={download.byte_limit}"), "git", f"--git-dir={store}"),
             *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance"),
-            *("--no-show-forced-updates", "--", download.remote, f"+{download.commit}:{INCOMING}"),
+            *("--no-show-forced-updates", "--", route.url, f"+{download.commit}:{INCOMING}"),
             *(f"+{commit}:{ALSO}/{commit}" for commit in download.also),
         ),
+        left=download.left(),
     )
     if outcome.exit_code:
-        _explain_fetch(store, download, outcome)
-    if not (store / INCOMING).exists():
+        raise unfetched(run, store, download, outcome)
+    if not os.path.lexists(store / INCOMING):
         # git warns and exits with 0.
         _unreachable(
             "remote-shallow",
@@ -157,88 +146,135 @@ def repack(run: ProgramRunner, store: Path, *, timeout: float) -> bool:
     return outcome.exit_code == 0
 
 
-def _run(run: ProgramRunner, remote: str, timeout: float, argv: tuple[str, ...], stdin: bytes = b"") -> CommandOutcome:
-    environment = {**GIT_ENVIRONMENT, "GIT_PROTOCOL": "version=2"}
+def route_to(remote: Remote, reader: "Reader | None" = None) -> Route:
+    """Return the way to a remote, for programs that run under an account.
+
+    Raises:
+        RepositoryUnreachableError: a file that it needs cannot be used.
+    """
+    # What no remote needs is not imported: a poll that finds nothing new is to cost nothing.
+    match remote.transport:
+        case Transport.FILE:
+            return file_route(remote)
+        case Transport.HTTPS:
+            from datum.repository.https import https_route
+
+            return https_route(remote, reader)
+        case Transport.SSH:
+            from datum.repository.ssh import ssh_route
+
+            return ssh_route(remote, reader)
+
+
+def _run(
+    run: ProgramRunner, route: Route, timeout: float, argv: tuple[str, ...], *, left: float, stdin: bytes = b""
+) -> CommandOutcome:
+    """Run a program within what is left of the seconds that its remote was given."""
+    environment = {**route.environment, "GIT_PROTOCOL": "version=2"}
     try:
-        return run(Command(argv, timeout=timeout, stdin=stdin, environment=environment, success=_ANY_END))
+        outcome = run(Command(argv, timeout=left, stdin=stdin, environment=environment, success=_ANY_END))
     except HostError as error:
         if Cause.DEADLINE is error.cause or FailureCause.DEADLINE is error.failure:
             raise RepositoryUnreachableError(
                 Diagnostic(
                     code="remote-timeout",
                     summary="The remote did not answer in time.",
-                    detail=f"{remote} was given {timeout:g} seconds.",
-                    hint="Look whether the file system it lies on hangs, or allow more time.",
+                    detail=f"{route.remote} was given {round(timeout, 1):g} seconds.",
+                    hint=_LATE[route.remote.transport is Transport.FILE],
                 )
             ) from error
-        raise RepositoryUnreachableError(
-            Diagnostic(
-                code="git-not-runnable",
-                summary="The git program cannot be run.",
-                detail=error.detail,
-                hint="Install git and util-linux: apt install git util-linux."
-                if error.diagnostics[0].code == "program-missing"
-                else "Remove what the system names; the next pass tries again.",
-            )
-        ) from error
+        if error.diagnostics[0].code == "program-not-enclosed":
+            raise RepositoryUnreachableError(*error.diagnostics) from error
+        raise _not_runnable(error.detail, is_missing=error.diagnostics[0].code == "program-missing") from error
+    _refuse_missing_program(outcome)
+    return outcome
 
 
-def _list_refs(run: ProgramRunner, remote: str, prefixes: tuple[str, ...], timeout: float) -> Mapping[str, RemoteRef]:
-    lines = ["command=ls-refs", None, "peel", "symrefs", *(f"ref-prefix {name}" for name in prefixes)]
-    request = b"".join(b"0001" if line is None else _packet(line) for line in lines) + b"0000" + b"0000"
-    outcome = _run(run, remote, timeout, ("git", "upload-pack", "--", remote), request)
-    text = outcome.stdout
-    try:
-        parts = list(_answers(text))
-    except ValueError:
-        _unreachable(
-            "remote-malformed",
-            "The remote's answer is not understood.",
-            f"git upload-pack of {remote} did not answer in git's protocol: {_words(outcome)}",
-            "Look at the repository with git ls-remote.",
+def _refuse_missing_program(outcome: CommandOutcome) -> None:
+    """Raise where a program did not become the one that talks: so no other had the word before it."""
+    first = outcome.stderr.decode(errors="replace").partition("\n")[0]
+    found = _NO_PROGRAM.fullmatch(first) if outcome.exit_code else None
+    if found is None:
+        return
+    name, why = (found["name"] or found["git"], found["why"] or found["reason"])
+    raise _not_runnable(
+        f"{name} cannot be run: {why}." if name else f"{first.rstrip('.')}.", is_missing=not name or why == _NO_SUCH
+    )
+
+
+def _not_runnable(detail: str, *, is_missing: bool) -> RepositoryUnreachableError:
+    return RepositoryUnreachableError(
+        Diagnostic(
+            code="git-not-runnable",
+            summary="A program that talks to the remote cannot be run.",
+            detail=detail,
+            hint=_PROGRAMS if is_missing else "Remove what the system names; the next pass tries again.",
         )
-    if b"object-format=sha256" in parts[0]:
+    )
+
+
+def _list_refs(
+    run: ProgramRunner,
+    route: Route,
+    prefixes: tuple[str, ...],
+    timeout: float,
+    *,
+    spent: float = 0,
+    is_sample: bool = False,
+) -> Mapping[str, RemoteRef]:
+    """Return the refs that begin so; of a sample as many as arrive."""
+    request = route.greeting + refs_request(prefixes) + route.farewell
+    outcome = _run(run, route, timeout, route.ask, left=max(timeout - spent, 0), stdin=request)
+    remote = route.remote
+    try:
+        listing = _listing(route, outcome)
+    except ValueError:
+        raise not_understood(run, remote, outcome) from None
+    if listing.is_sha256:
         _unreachable(
             "not-in-this-version",
             "SHA-256 repositories are not in this version.",
             f"{remote} names its objects by SHA-256; this version reads repositories that use SHA-1.",
             "Make the repository with git init --object-format=sha1.",
         )
-    if outcome.exit_code:
-        _explain_ask(remote, outcome)
-    return dict(_remote_ref(line) for line in (parts[1] if len(parts) > 1 else ()))
+    # Both streams have one bound: that which was cut is the longer one.
+    is_cut = outcome.is_cut and len(outcome.stdout) >= len(outcome.stderr)
+    if is_cut and is_sample and listing.is_narrow:
+        return listing.refs
+    if is_cut and not listing.is_whole:
+        _unreachable(
+            "remote-list-too-long",
+            "The remote sends more refs than can be read.",
+            f"{remote} sent {len(outcome.stdout)} bytes of refs and more: it does not speak protocol 2 of git, in "
+            "which one ref can be asked for."
+            if not listing.is_narrow
+            else f"{remote} sent {len(outcome.stdout)} bytes of refs and more for the one that was asked for.",
+            f"{SPEAK_2[remote.transport]}.",
+        )
+    if not listing.is_whole or (outcome.exit_code and listing.is_narrow):
+        raise unanswered(run, remote, outcome)
+    return listing.refs
 
 
-def _packet(line: str) -> bytes:
-    data = line.encode(errors="surrogateescape") + b"\n"
-    return f"{len(data) + _PACKET_HEADER:04x}".encode() + data
+def _listing(route: Route, outcome: CommandOutcome) -> Listing:
+    """Return what a remote said.
+
+    Raises:
+        RepositoryUnreachableError: git's helper had to fall back to an older protocol, which is not spoken here.
+        ValueError: it is not understood.
+    """
+    text = outcome.stdout
+    if route.greeting:
+        if text.startswith(b"fallback"):
+            raise without_protocol_2(route.remote)
+        # The helper's own answer, an empty line, stands before the server's.
+        text = text.removeprefix(b"\n")
+    return parse_listing(text)
 
 
-def _answers(data: bytes) -> Iterator[tuple[bytes, ...]]:
-    """Split into answers, each of which ends with a flush packet; one that was cut off ends where it was cut."""
-    answer: list[bytes] = []
-    at = 0
-    while at < len(data):
-        size = int(data[at : at + _PACKET_HEADER], 16)
-        if not size:
-            yield tuple(answer)
-            answer.clear()
-        elif size < _PACKET_HEADER:
-            raise ValueError(size)
-        else:
-            answer.append(data[at + _PACKET_HEADER : at + size].rstrip(b"\n"))
-        at += max(size, _PACKET_HEADER)
-    yield tuple(answer)
-
-
-def _remote_ref(line: bytes) -> tuple[str, RemoteRef]:
-    target, name, *attributes = line.decode(errors="surrogateescape").split(" ")
-    values = dict(attribute.split(":", 1) for attribute in attributes)
-    return name, RemoteRef(target, values.get("peeled", ""), values.get("symref-target", ""))
-
-
-def _gone(remote: str, ref: str, listing: Mapping[str, RemoteRef]) -> RevisionNotFoundError:
-    names = [name.removeprefix("refs/heads/") for name in sorted(listing)]
+def _gone(remote: Remote, ref: str, listing: Mapping[str, RemoteRef]) -> RevisionNotFoundError:
+    # In an older protocol HEAD is told unasked.
+    names = [name.removeprefix("refs/heads/") for name in sorted(listing) if name != "HEAD"]
     if not names:
         return RevisionNotFoundError(
             Diagnostic(
@@ -248,102 +284,22 @@ def _gone(remote: str, ref: str, listing: Mapping[str, RemoteRef]) -> RevisionNo
                 hint=f"Push the fleet there: git push {remote} {ref}.",
             )
         )
+    shown = ", ".join(map(_shown_name, names[:_SHOWN_NAMES]))
     more = f" and {len(names) - _SHOWN_NAMES} more" if len(names) > _SHOWN_NAMES else ""
     return RevisionNotFoundError(
         Diagnostic(
             code="ref-gone",
             summary="The ref is not there.",
-            detail=f"{remote} has no branch or tag '{ref}'. It has {', '.join(names[:_SHOWN_NAMES])}{more}.",
+            detail=f"{remote} has no branch or tag '{ref}'. It has {shown}{more}.",
             hint="Push the branch again, or name another one as the ref.",
         )
     )
 
 
-def _explain_ask(remote: str, outcome: CommandOutcome) -> NoReturn:
-    """Say why git found no repository: only now is the path looked at, by way of opening what git opens."""
-    path = Path(remote)
-    try:
-        names = {child.name for child in path.iterdir()}
-        place = path / ".git" if ".git" in names else path
-        (place / "HEAD").read_bytes()
-    except FileNotFoundError:
-        if not path.exists():
-            _unreachable(
-                "repository-missing",
-                "There is nothing at the remote.",
-                f"{remote} does not exist.",
-                "Look for a typing error, or for a file system that is not mounted.",
-            )
-    except PermissionError as error:
-        _unreachable(
-            "repository-denied",
-            "The remote may not be read.",
-            f"{error.filename} may not be read by this user: {error.strerror}.",
-            "Allow this user to read the repository and every directory above it.",
-        )
-    except OSError:
-        # A file, a loop of links: no repository, as git says.
-        pass
-    _unreachable(
-        "repository-invalid",
-        "The remote is no repository.",
-        f"{remote} is no git repository, or a damaged one. git says: {_words(outcome)}",
-        "Name the directory of a repository: the one that holds .git, or HEAD, objects and refs.",
-    )
-
-
-# What git says, for what reason, and what a person can do. The first that fits.
-_FETCH_FAILURES: Final = (
-    (
-        b"not our ref",
-        "revision-vanished",
-        "The revision is not there any more.",
-        "It was replaced meanwhile, and the next pass asks again; or the ref names what is not there (git show-ref).",
-    ),
-    (
-        b"fsck error",
-        "fetch-object-refused",
-        "The remote holds an object that is malformed.",
-        "Run git fsck --strict there, and rewrite the commit that brought the object.",
-    ),
-)
-
-
-def _explain_fetch(store: Path, download: Download, outcome: CommandOutcome) -> NoReturn:
-    sizes = [file.stat().st_size for file in (store / "objects" / "pack").glob("*")]
-    if max(sizes, default=0) >= download.byte_limit:
-        _unreachable(
-            "fetch-too-big",
-            "The revision is bigger than allowed.",
-            f"What {download.ref} of {download.remote} needs takes more than {download.byte_limit} bytes.",
-            "If the repository really is that big, raise the limit of bytes of the source.",
-        )
-    for reason in (b"No space left on device", b"Read-only file system", b"Disk quota exceeded"):
-        if reason in outcome.stderr:
-            raise StateError(
-                Diagnostic(
-                    code="state-not-writable",
-                    summary="The state directory cannot be written.",
-                    detail=f"{store}: {reason.decode()}.",
-                    hint="Make room, or make the file system writable.",
-                )
-            )
-    for words, code, summary, hint in _FETCH_FAILURES:
-        if words in outcome.stderr:
-            _unreachable(code, summary, f"Fetching {download.ref} from {download.remote}: {_words(outcome)}", hint)
-    _unreachable(
-        "fetch-failed",
-        "The revision could not be fetched whole.",
-        f"Fetching {download.commit[:12]} ({download.ref}) from {download.remote}: {_words(outcome)}",
-        "Run git fsck in the remote; a copy of the repository that is whole can replace it.",
-    )
-
-
-def _words(outcome: CommandOutcome) -> str:
-    """Return what the program said, on one line."""
-    lines = outcome.stderr.decode(errors="replace").splitlines()
-    text = " / ".join(line.strip() for line in lines if line.strip())[:_SHOWN_WORDS]
-    return text or f"(nothing; exit code {outcome.exit_code})"
+def _shown_name(name: str) -> str:
+    """Return a name that a server says: short, and of letters that can be shown."""
+    text = "".join(letter if letter.isprintable() else "?" for letter in name)
+    return text if len(text) <= _SHOWN_LETTERS else f"{text[:_SHOWN_LETTERS]}..."
 
 
 def _unreachable(code: str, summary: str, detail: str, hint: str) -> NoReturn:

@@ -23,11 +23,13 @@ from datum.host.program import run_program
 from datum.model.content import Content
 from datum.provider.host import FileWrite
 from datum.repository.mirror import Mirror
+from datum.repository.remote import Remote
 
 def peaks():
     return [resource.getrusage(who).ru_maxrss << 10 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
 
 remote, state, root = sys.argv[1:]
+remote = Remote(remote)
 with Mirror.open(Path(state), run_program, open_output=open_output) as mirror:
     revision = mirror.ask(remote, "main", timeout=60)
     mirror.fetch(remote, "main", revision, timeout=120, byte_limit=64 << 20)

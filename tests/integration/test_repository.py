@@ -22,6 +22,7 @@ from datum.host.program import run_program
 from datum.model.revision import Revision
 from datum.provider.host import Command, CommandOutcome
 from datum.repository.mirror import MAX_PACKS, Mirror
+from datum.repository.remote import Remote
 from tests.git_repository import GitRepository
 
 LIMIT = 10_000_000
@@ -54,10 +55,10 @@ class Fleet:
         self.mirror = Mirror.open(self.state, run_program)
 
     def ask(self, ref: str = "main") -> Revision:
-        return self.mirror.ask(self.url, ref, timeout=20)
+        return self.mirror.ask(Remote(self.url), ref, timeout=20)
 
     def fetch(self, revision: Revision, mirror: Mirror | None = None, limit: int = LIMIT) -> None:
-        (mirror or self.mirror).fetch(self.url, "main", revision, timeout=20, byte_limit=limit)
+        (mirror or self.mirror).fetch(Remote(self.url), "main", revision, timeout=20, byte_limit=limit)
 
     def take(self) -> Revision:
         """Ask, fetch and promote, as a pass does."""
@@ -110,7 +111,8 @@ def test_asking_changes_nothing_and_imports_no_pygit2(fleet: Fleet, tmp_path: Pa
     script = (
         "import sys; from pathlib import Path; from datum.host.program import run_program;"
         "from datum.repository.mirror import Mirror;"
-        "m = Mirror.open(Path(sys.argv[1]), run_program); print(m.ask(sys.argv[2], 'main', timeout=20));"
+        "from datum.repository.remote import Remote;"
+        "m = Mirror.open(Path(sys.argv[1]), run_program); print(m.ask(Remote(sys.argv[2]), 'main', timeout=20));"
         "assert 'pygit2' not in sys.modules"
     )
     argv = [sys.executable, "-c", script, str(fleet.state), fleet.url]
@@ -335,7 +337,7 @@ def test_a_malformed_object_of_the_remote_is_not_taken(fleet: Fleet) -> None:
 
 def test_a_slow_remote_is_left(fleet: Fleet) -> None:
     with pytest.raises(RepositoryUnreachableError) as caught:
-        fleet.mirror.ask(fleet.url, "main", timeout=0.0)
+        fleet.mirror.ask(Remote(fleet.url), "main", timeout=0.0)
     assert code_of(caught) == "remote-timeout"
 
 
@@ -369,8 +371,8 @@ def test_no_configuration_or_hook_but_ours_takes_part(fleet: Fleet, tmp_path: Pa
         )
 
     with Mirror.open(fleet.state, run_at_home) as mirror:
-        revision = mirror.ask(fleet.url, "main", timeout=20)
-        mirror.fetch(fleet.url, "main", revision, timeout=20, byte_limit=LIMIT)
+        revision = mirror.ask(Remote(fleet.url), "main", timeout=20)
+        mirror.fetch(Remote(fleet.url), "main", revision, timeout=20, byte_limit=LIMIT)
         mirror.promote(revision)
     assert not trap.exists()
 

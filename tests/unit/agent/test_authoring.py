@@ -6,6 +6,7 @@ import pytest
 
 from datum.agent.authoring import find_fleet, host_name, open_fleet, pick, render, sample_graph, validate, why
 from datum.cli.effects import make_ports
+from datum.cli.views import validation
 from datum.errors import RepositoryError, UsageError
 from datum.model.identity import HostName
 from datum.testing.trees import MemoryTree
@@ -177,3 +178,13 @@ def test_why_of_a_name_that_is_none() -> None:
         why(render(TREE, "web1", PORTS), "file:etc/a.conf", TREE, PORTS)
     (found,) = caught.value.diagnostics
     assert (found.code, found.hint) == ("bad-host-path", "Write file:/etc/a.conf")
+
+
+def test_a_restart_with_another_service_is_noted_and_the_fleet_is_sound() -> None:
+    listed = "resources:\n  service:db: {running: true}\n  service:app: {running: true, restart_on: [service:db]}\n"
+    found = validate(MemoryTree({"fleet.yaml": HEAD, "hosts/web1.yaml": listed}), PORTS)
+    assert [(item.code, str(item.location)) for item in found.diagnostics] == [
+        ("restart-with-another", "hosts/web1.yaml:3:44")
+    ]
+    assert list(found.manifests) == [HostName("web1")]
+    assert not validation.is_bad(found)

@@ -7,12 +7,21 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from attrs import evolve
 
+from datum.agent.planning import Planned
 from datum.agent.record import record_plan, replay_plan
 from datum.cli.effects import make_ports
 from datum.errors import UsageError
+from datum.model.identity import ResourceId
+from datum.model.json import canonical_json
+from datum.model.observation import Absent
+from datum.model.plan import Label
 from datum.model.revision import Revision
 from datum.model.source import SourceTree
+from datum.planner.inputs import Unresolved
+from datum.planner.plan import plan_pass
+from datum.report.plan_json import plan_to_json
 from datum.repository.worktree import clone_tree
 from tests.passes.scene import DROP_IN, Scene, run
 
@@ -77,7 +86,7 @@ def test_replay_gives_the_same_bytes(scene: Scene, record: Any) -> None:
 
 def test_record_holds_the_plan_itself(record: Any) -> None:
     """And every input by name."""
-    assert record["format"] == "datum.record/3"
+    assert record["format"] == "datum.record/4"
     assert record["plan"]["plan_id"].startswith("sha256:")
     assert set(record["observations"]) == set(RESOURCES)
     assert set(record["orphans"]) == {KEPT}
@@ -106,6 +115,35 @@ def test_replay_when_the_target_has_converged(tmp_path: Path) -> None:
     planned = made.run("plan", "--json", "--record", str(file))
     assert [entry["label"] for entry in planned.json["resources"]] == ["drift"]
     assert replayed(made, json.loads(file.read_text())).out == planned.out
+
+
+def replayed_twice(scene: Scene, planned: Planned) -> tuple[bytes, bytes]:
+    """Return a plan as JSON, and what its record gives in the clone."""
+    ports = make_ports()
+    record = json.loads(canonical_json(record_plan(planned, _pointer(scene), ports)))
+    again = replay_plan(record, tree_of(scene), ports)
+    return tuple(canonical_json(plan_to_json(one.plan)) for one in (planned, again))  # type: ignore[return-value]
+
+
+def test_what_the_host_could_not_resolve_is_not_resolved_in_a_clone_either(scene: Scene, record: Any) -> None:
+    """What converged last decides labels, limits and restarts for evidence; the trail decides what may be removed."""
+    given = replay_plan(record, tree_of(scene), make_ports()).given
+    gone = {**given.observed.observations, ResourceId.parse("file:/etc/same"): Absent()}
+    given = evolve(given, observed=evolve(given.observed, observations=gone))
+    assert Label.DRIFT in {action.label for action in plan_pass(given).actions}
+    blind = evolve(given, converged=None)
+    assert Label.DRIFT not in {action.label for action in plan_pass(blind).actions}
+    one, other = replayed_twice(scene, Planned(plan_pass(blind), blind))
+    assert one == other
+    unknown = tuple(Unresolved(entry.revision, "Its type is gone.") for entry in given.trail)
+    lost = evolve(blind, trail=unknown, orphans={})
+    one, other = replayed_twice(scene, Planned(plan_pass(lost), lost))
+    assert one == other
+
+
+def test_what_the_host_resolved_and_the_clone_lacks_is_said(scene: Scene, record: Any) -> None:
+    ran = replayed(scene, {**record, "trail": [], "orphans": {}, "converged": f"sha1:{'1' * 40}"})
+    assert ran.code == 66, ran
 
 
 def refused(scene: Scene, record: Any) -> Any:
@@ -151,6 +189,7 @@ def test_each_key_of_a_wrong_kind_is_refused(scene: Scene, record: Any, name: st
     [
         ("trail", 0, "revision"),
         ("trail", 0, "host"),
+        ("trail", 0, "unresolved"),
         ("orphans", KEPT, "package"),
         ("orphans", KEPT, "sights"),
         ("orphans", KEPT, "sights", 0, "revision"),
@@ -184,6 +223,7 @@ def test_each_inner_key_that_is_missing_is_refused(scene: Scene, record: Any, pa
     [
         (("trail", 0, "revision"), "main"),
         (("trail", 0, "host"), "No Host"),
+        (("trail", 0, "unresolved"), 5),
         (("orphans", KEPT, "sights"), []),
         (("orphans", KEPT, "package"), 5),
         (("orphans", "nothing"), {"package": None, "sights": []}),
@@ -224,7 +264,7 @@ def test_what_is_no_record_is_refused(scene: Scene, value: Any) -> None:
     """By its format, before anything else."""
     found = refused(scene, value)
     assert found["code"] == "bad-record"
-    assert "datum.record/3" in found["detail"]
+    assert "datum.record/4" in found["detail"]
 
 
 def test_a_file_that_is_no_json_or_not_there_is_refused(scene: Scene) -> None:

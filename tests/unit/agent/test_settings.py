@@ -13,6 +13,7 @@ from datum.diagnostics import Diagnostic
 from datum.errors import DatumError, ExitCode, SettingsError, UsageError
 from datum.model.identity import HostName
 from datum.model.manifest import Enforcement
+from datum.repository.remote import Remote
 
 GOOD = "repo: /srv/fleet.git\nhost: web1\n"
 
@@ -68,13 +69,13 @@ def test_everything_that_can_be_said(root: Path) -> None:
         root,
         "repo: file:///srv/other.git\nref: stable\nhost: db1.example.org\nstate_dir: /srv/state\n"
         "reports_dir: /srv/reports\nenforcement: observe\ntrust: {policy: none}\n"
-        "source: {on_invalid: enforced, timeout: 1.5, byte_limit: 100}\nreports: {byte_limit: 200}\n",
+        "source: {on_invalid: enforced, timeout: 1.5, byte_limit: 100, account: fetcher}\nreports: {byte_limit: 200}\n",
     )
     settings = read(root)
     assert (settings.repo, settings.ref, str(settings.host)) == ("/srv/other.git", "stable", "db1.example.org")
     assert (settings.state_dir, settings.reports_dir) == (root / "srv/state", root / "srv/reports")
     assert settings.enforcement is Enforcement.OBSERVE
-    assert settings.repairs_on_invalid
+    assert (settings.repairs_on_invalid, settings.source_account) == (True, "fetcher")
     assert (settings.source_timeout, settings.source_bytes, settings.report_bytes) == (1.5, 100, 200)
 
 
@@ -104,6 +105,10 @@ def test_not_configured(root: Path, text: str, missing: str) -> None:
     assert found.hint.startswith("datum init ")
 
 
+ACCESS_KEYS = "ca_file, token_file, key_file, known_hosts_file, token_user, proxy, jump"
+SOURCE_KEYS = ", ".join(
+    f"source.{key}" for key in ("on_invalid", "timeout", "byte_limit", "account", *ACCESS_KEYS.split(", "), "remotes")
+)
 WRONG = {
     "repo": ["", "5", "[a]", "{a: b}", "null", "true"],
     "ref": ["''", "5", "[main]", "{a: b}", "null"],
@@ -116,6 +121,15 @@ WRONG = {
     "source.timeout": ["0", "-1", "soon", "true", "null", ".inf", ".nan", "1e400", "[1]", "99999999999999999999"],
     "source.byte_limit": ["0", "-1", "1k", "null", ".inf", "{a: 1}", "0x10z"],
     "reports.byte_limit": ["0", "-1", "null", "false", ".inf"],
+    "source.remotes": ["5", "null", "/srv/x", "{url: /srv/x}", "[/srv/x]", "[{}]", "[{url: /srv/x}, 5]"],
+    "source.account": ["5", "''", "null"],
+    "source.ca_file": ["5", "ca.pem", "null", "/srv/../ca", "'/srv/\"x'"],
+    "source.token_file": ["5", "token", "''"],
+    "source.token_user": ["5", "''", "a b", "'a:b'", "null"],
+    "source.proxy": ["5", "proxy:3128", "https://proxy:1", "http://a:b@proxy:1", "''", "null"],
+    "source.key_file": ["5", "key", "'/srv/$HOME'", "'/srv/\\x'"],
+    "source.known_hosts_file": ["5", "hosts"],
+    "source.jump": ["5", "''", "a:b@jump", "-x", "null"],
 }
 
 
@@ -139,7 +153,9 @@ def test_each_key_wrong_in_each_way(root: Path, key: str, value: str) -> None:
         ("hots: web1\n", "'hots' is no key.", "did you mean 'host'?"),
         ("zzzzzz: 1\n", "'zzzzzz' is no key.", ""),
         ("source: {time_out: 1}\n", "'source.time_out' is no key.", "did you mean 'source.timeout'?"),
-        ("source: 5\n", "'source' is a map of keys: source.on_invalid, source.timeout, source.byte_limit.", ""),
+        ("source: 5\n", f"'source' is a map of keys: {SOURCE_KEYS}.", ""),
+        ("source: {remotes: []}\n", f"'source.remotes' is a list of maps, each with the keys url, {ACCESS_KEYS}.", ""),
+        ("source: {remotes: [{usr: x}]}\n", "'source.remotes.0.usr' is no key.", "did you mean 'source.remotes.url'?"),
         ("trust:\n", "'trust' is a map of keys: trust.policy.", ""),
         ("trust: none\n", "'trust' is a map of keys: trust.policy.", ""),
     ],
@@ -207,6 +223,89 @@ def test_a_remote_that_cannot_be_used_has_its_place(root: Path, repo: str) -> No
     assert (found.location.line, "word" in found.detail) == (2, False)
     (found,) = findings(root, repo=repo)
     assert found.location is None
+
+
+def test_the_access_of_one_remote_stands_below_source(root: Path) -> None:
+    """Its files lie below the root, as all that the configuration names."""
+    write(
+        root,
+        "repo: https://git.example.org/fleet.git\nhost: web1\nsource:\n  ca_file: /etc/datum/ca.pem\n"
+        "  token_file: /etc/datum/token\n  token_user: deploy\n  proxy: http://Proxy:3128\n",
+    )
+    settings = read(root)
+    (remote,) = settings.remotes
+    assert remote == Remote(
+        "https://git.example.org/fleet.git",
+        ca_file=f"{root}/etc/datum/ca.pem",
+        token_file=f"{root}/etc/datum/token",
+        token_user="deploy",
+        proxy="http://proxy:3128",
+    )
+    assert settings.repo == remote.url
+
+
+MANY = """\
+host: web1
+source:
+  timeout: 5
+  remotes:
+  - url: ssh://git@git.example.org/fleet.git
+    key_file: /etc/datum/key
+    known_hosts_file: /etc/datum/known_hosts
+    jump: ann@jump:2022
+  - url: https://mirror.example.org/fleet.git
+    token_file: /etc/datum/token
+"""
+
+
+def test_several_remotes_keep_their_order_and_their_own_access(root: Path) -> None:
+    """Nothing of one is sent to another."""
+    write(root, MANY)
+    first, second = read(root).remotes
+    assert (first.url, first.jump, first.token_file) == ("ssh://git@git.example.org/fleet.git", "ann@jump:2022", "")
+    assert first.known_hosts_file == f"{root}/etc/datum/known_hosts"
+    assert (second.url, second.token_file) == ("https://mirror.example.org/fleet.git", f"{root}/etc/datum/token")
+    assert second.key_file == ""
+
+
+def test_a_remote_of_the_command_line_takes_the_access_of_its_like_only(root: Path) -> None:
+    """Credentials go to the remote that they stand with; a file that names no remote has them for this one."""
+    write(root, MANY)
+    (remote,) = read(root, repo="https://Mirror.example.org/fleet.git/").remotes
+    assert remote.token_file == f"{root}/etc/datum/token"
+    assert read(root, repo="https://other.example.org/fleet.git").remotes == (
+        Remote("https://other.example.org/fleet.git"),
+    )
+    write(root, "host: web1\nsource: {token_file: /etc/datum/token}\n")
+    (remote,) = read(root, repo="https://other.example.org/fleet.git").remotes
+    assert remote.token_file == f"{root}/etc/datum/token"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        ("repo: /srv/x\n" + MANY, 1, "both say"),
+        (MANY.replace("timeout: 5", "ca_file: /ca"), 3, "belongs to no remote"),
+        (MANY.replace("url: ssh", "url: http"), 5, "nothing protects it"),
+        (
+            MANY.replace("  - url: https://mirror.example.org/fleet.git\n    t", "  - t"),
+            9,
+            "'source.remotes.1.url' is not",
+        ),
+        (MANY.replace("token_file", "key_file"), 10, "is for ssh"),
+        (MANY.replace("    key_file: /etc/datum/key\n", ""), 5, "'source.remotes.0.key_file' is not said"),
+        ("host: web1\nrepo: ssh://h/x\n", 2, "'source.key_file' is not said"),
+        ("host: web1\nrepo: /srv/x\nsource: {jump: a}\n", 3, "is for ssh"),
+    ],
+)
+def test_what_remotes_cannot_be_has_its_place(root: Path, text: str, line: int, words: str) -> None:
+    """A key that would be without effect, and one that is missing."""
+    write(root, text)
+    (found,) = findings(root)
+    assert words in found.detail
+    assert found.hint
+    assert found.location is not None
+    assert found.location.line == line
 
 
 @pytest.mark.parametrize("name", ["Web1", "web_1", "-a", "a..b", "a" * 64, "a b"])

@@ -1,6 +1,9 @@
 """Rooms put together for one command: host, mirror, pointer."""
 
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from attrs import evolve
@@ -8,13 +11,20 @@ from attrs import evolve
 from datum.agent.desired import Wanted
 from datum.agent.settings import Options, Settings, read_settings
 from datum.agent.story import PointerStore
-from datum.agent.wiring import lasting_store, load_pointer, open_hosts, opener, shared_directories
+from datum.agent.wiring import (
+    lasting_store,
+    load_pointer,
+    open_hosts,
+    opener,
+    shared_directories,
+    source_account,
+)
 from datum.errors import SettingsError, StateError, UsageError
 from datum.model.content import Content
 from datum.model.graph import Target
 from datum.model.observation import Machine
 from datum.model.pointer import Pointer, TrailEntry
-from datum.provider.host import FileWrite, HostError
+from datum.provider.host import CommandOutcome, FileWrite, HostError
 from datum.repository.mirror import Mirror
 from datum.state.pointer_file import read_pointer, write_pointer
 from datum.testing.trees import MemoryTree
@@ -47,6 +57,46 @@ def test_content_of_the_repository_is_opened_through_the_tree(settings: Settings
     with pytest.raises(HostError) as caught:
         opened(Content("1" * 40))
     assert caught.value.diagnostics[0].code == "content-unreachable"
+
+
+@pytest.fixture
+def accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give a system with the users datum-source, other and root, seen by root."""
+    table = {"datum-source": (901, 902), "other": (903, 904), "root": (0, 0)}
+
+    def find(name: str) -> SimpleNamespace:
+        uid, gid = table[name]
+        return SimpleNamespace(pw_uid=uid, pw_gid=gid)
+
+    monkeypatch.setattr("pwd.getpwnam", find)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+
+
+@pytest.mark.parametrize(
+    ("said", "ids"), [("", (901, 902)), ("datum-source", (901, 902)), ("other", (903, 904)), ("root", None)]
+)
+def test_servers_are_talked_to_under_the_account_that_is_there(
+    settings: Settings, accounts: None, said: str, ids: tuple[int, int] | None
+) -> None:
+    """`root` says that nobody else shall; below a root of its own there are no accounts of this system."""
+    found = source_account(evolve(settings, root="/", source_account=said))
+    assert (found and (found.uid, found.gid)) == ids
+    if found is not None:
+        assert cast("partial[CommandOutcome]", found.run).keywords["is_enclosed"]
+    assert source_account(evolve(settings, source_account=said)) is None
+
+
+def test_an_account_that_is_missing_is_an_error_where_it_is_said(
+    settings: Settings, accounts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The default one need not be there."""
+    with pytest.raises(SettingsError) as caught:
+        source_account(evolve(settings, root="/", source_account="nobody-here"))
+    assert caught.value.diagnostics[0].code == "source-account-missing"
+    monkeypatch.setattr("pwd.getpwnam", lambda name: {}[name])
+    assert source_account(evolve(settings, root="/")) is None
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert source_account(evolve(settings, root="/", source_account="other")) is None
 
 
 def test_directories_that_a_group_may_write_are_those_that_a_resource_declares() -> None:

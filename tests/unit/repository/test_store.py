@@ -1,7 +1,7 @@
 """Bare repositories as folders."""
 
 import os
-import shutil
+import stat
 import subprocess
 from pathlib import Path
 
@@ -52,10 +52,14 @@ def test_anything_is_removed_and_links_are_not_followed(tmp_path: Path, made: Pa
     assert store.is_store(made)
 
 
+PACK = f"pack/pack-{'1' * 40}"
+LOOSE = f"aa/{'b' * 38}"
+
+
 def filled(path: Path) -> Path:
     """A store with a pack and a loose object, as far as names go, and what is half-written."""
     store.create_store(path, alternate=None)
-    for name in ("pack/pack-1.idx", "pack/pack-1.pack", "pack/pack-1.rev", "pack/tmp_pack_x", "aa/bb", "info/packs"):
+    for name in (f"{PACK}.idx", f"{PACK}.pack", f"{PACK}.rev", "pack/tmp_pack_x", LOOSE, "info/packs"):
         (path / "objects" / name).parent.mkdir(exist_ok=True)
         (path / "objects" / name).write_text(name)
     return path
@@ -71,10 +75,43 @@ def test_objects_are_moved_and_the_index_last(tmp_path: Path, made: Path, monkey
 
     monkeypatch.setattr(Path, "rename", watched)
     store.merge_store(filled(tmp_path / "quarantine"), made)
-    assert order[-1] == "pack-1.idx"
+    assert order[-1] == f"pack-{'1' * 40}.idx"
     found = sorted(str(file.relative_to(made / "objects")) for file in (made / "objects").rglob("*") if file.is_file())
-    assert found == ["aa/bb", "pack/pack-1.idx", "pack/pack-1.pack", "pack/pack-1.rev"]
+    assert found == [LOOSE, f"{PACK}.idx", f"{PACK}.pack", f"{PACK}.rev"]
     assert store.pack_count(made) == 1
+
+
+def test_what_a_store_has_is_never_replaced(tmp_path: Path, made: Path) -> None:
+    for kind in ("pack", "idx"):
+        (made / f"objects/{PACK}.{kind}").write_text("ours")
+    store.merge_store(filled(tmp_path / "quarantine"), made)
+    assert {(made / f"objects/{PACK}.{kind}").read_text() for kind in ("pack", "idx")} == {"ours"}
+    assert (made / f"objects/{PACK}.rev").exists()
+
+
+def test_only_files_with_names_of_objects_are_moved(tmp_path: Path, made: Path) -> None:
+    """A folder or a link in the place of one would stay, and `git repack` would fail for good."""
+    source = filled(tmp_path / "quarantine")
+    packs = source / "objects/pack"
+    (packs / f"pack-{'2' * 40}.pack").mkdir()
+    (packs / f"pack-{'3' * 40}.idx").symlink_to(tmp_path)
+    (packs / "multi-pack-index").write_text("x")
+    (source / f"objects/aa/{'c' * 38}").mkdir()
+    (source / "objects/bb").symlink_to(source / "objects/aa")
+    (source / "objects/dd").write_text("x")
+    store.merge_store(source, made)
+    found = {str(file.relative_to(made / "objects")) for file in (made / "objects").rglob("*")}
+    assert found == {"info", "pack", "aa", LOOSE, f"{PACK}.idx", f"{PACK}.pack", f"{PACK}.rev"}
+
+
+def test_a_store_is_its_owners_alone(tmp_path: Path) -> None:
+    umask = os.umask(0)
+    try:
+        store.create_store(tmp_path / "new", alternate=None)
+    finally:
+        os.umask(umask)
+    folders = [tmp_path / "new", *(path for path in (tmp_path / "new").rglob("*") if path.is_dir())]
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
 
 
 class KilledError(Exception):
@@ -94,17 +131,17 @@ def test_a_merge_killed_at_any_step_is_finished_by_the_next(tmp_path: Path, monk
                 store.merge_store(source, made)
             except KilledError:
                 kills += 1
-                assert (made / "objects/pack/pack-1.pack").exists() or not (made / "objects/pack/pack-1.idx").exists()
+                assert (made / f"objects/{PACK}.pack").exists() or not (made / f"objects/{PACK}.idx").exists()
         store.merge_store(source, made)
-        assert (made / "objects/pack/pack-1.idx").read_text() == "pack/pack-1.idx"
-        assert (made / "objects/aa/bb").exists()
+        assert (made / f"objects/{PACK}.idx").read_text() == f"{PACK}.idx"
+        assert (made / f"objects/{LOOSE}").exists()
     assert 10 < kills < 39
 
 
 def kill_at(patch: pytest.MonkeyPatch, step: int) -> None:
     """Die in place of the given call that changes or syncs something."""
     count = 0
-    calls = ((Path, "rename"), (Path, "unlink"), (os, "fsync"), (shutil, "rmtree"))
+    calls = ((Path, "rename"), (Path, "unlink"), (os, "fsync"), (os, "unlink"), (os, "rmdir"))
     for place, name in calls:
         real = getattr(place, name)
 

@@ -1,0 +1,158 @@
+"""Count requests and bytes of polls that find nothing new, over https and ssh; write JSON and a table of it.
+
+Run from the clone, as root: `.venv/bin/python -m bench.polls [--runs N] [--out DIR]`. Servers are git's http-backend
+behind TLS, and sshd of a throw-away Debian; bytes are counted by a proxy that tunnels, and by ssh itself. CPU time is
+that of both sides together, since the server's programs are children, too.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import resource
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from datum.host.program import run_program
+from datum.repository.packets import refs_request
+from datum.repository.remote import Remote, full_names
+from datum.repository.transport import ask_remote, route_to
+from tests.git_repository import GitRepository
+from tests.harness import image
+from tests.harness.oneshot import Oneshot
+from tests.harness.spec import Bind
+from tests.remotes.certificates import Authority
+from tests.remotes.https import HttpsServer
+from tests.remotes.proxy import Proxy
+from tests.remotes.ssh import SshServer, make_key
+
+HERE: Final = Path(__file__).resolve().parent
+REFS: Final = (1, 10_000)
+_SSH_BYTES: Final = re.compile(rb"Transferred: sent (\d+), received (\d+) bytes")
+
+Sample = dict[str, Any]
+
+
+def main() -> None:
+    """Measure and write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=9)
+    parser.add_argument("--out", type=Path, default=HERE / "results")
+    options = parser.parse_args()
+    about = {
+        "kernel": platform.release(),
+        "git": _output("git", "--version"),
+        "ssh": subprocess.run(["ssh", "-V"], capture_output=True, check=True, text=True).stderr.strip(),
+        "runs": options.runs,
+    }
+    samples = [sample for refs in REFS for sample in measure(refs, options.runs)]
+    options.out.mkdir(parents=True, exist_ok=True)
+    (options.out / "polls.json").write_text(json.dumps({**about, "samples": samples}, indent=1) + "\n")
+    (options.out.parent / "POLLS.md").write_text("\n".join(section(about, samples)) + "\n")
+
+
+def measure(refs: int, runs: int) -> Iterator[Sample]:
+    """Yield the samples of a repository with so many branches beside the one that is asked for."""
+    with tempfile.TemporaryDirectory(prefix="datum-bench-") as name:
+        folder = Path(name)
+        repository = GitRepository(folder / "srv/fleet")
+        head = repository.commit({"fleet.yaml": "one\n"})
+        lines = "".join(f"{head} refs/heads/b{number:05}\n" for number in range(refs))
+        packed = "# pack-refs with: peeled fully-peeled sorted \n"
+        (repository.path / ".git/packed-refs").write_text(packed + lines)
+        yield from _over_https(folder, refs, runs)
+        yield from _over_ssh(folder, refs, runs)
+
+
+def _over_https(folder: Path, refs: int, runs: int) -> Iterator[Sample]:
+    authority = Authority(folder / "authority")
+    with HttpsServer(folder / "srv", authority.issue("localhost")) as server, Proxy() as proxy:
+        remote = Remote(server.url(), ca_file=str(authority.path), proxy=proxy.url)
+        environment = {**route_to(remote).environment, "GIT_ALLOW_PROTOCOL": "https"}
+
+        def ls_remote() -> None:
+            subprocess.run(
+                ["git", "ls-remote", remote.url, "refs/heads/main"], env=environment, check=True, capture_output=True
+            )
+
+        polls: dict[str, Callable[[], object]] = {
+            "datum, https": lambda: ask_remote(run_program, remote, "main", timeout=60),
+            "git ls-remote, https": ls_remote,
+        }
+        for name, poll in polls.items():
+            # The first one is not counted: it reads files that later ones find in memory.
+            poll()
+            server.requests.clear()
+            server.moved = proxy.moved = 0
+            cpu = [_cpu(poll) for _ in range(runs)]
+            yield {
+                "name": name,
+                "refs": refs,
+                "requests": len(server.requests) / runs,
+                "http": server.moved / runs,
+                "wire": proxy.moved / runs,
+                "cpu": cpu,
+            }
+
+
+def _over_ssh(folder: Path, refs: int, runs: int) -> Iterator[Sample]:
+    make_key(folder / "host_key")
+    public = make_key(folder / "key")
+    bind = Bind(str(folder / "srv"), "/srv")
+    with (
+        Oneshot(suite=image.TRIXIE, binds=(bind,)) as host,
+        SshServer(host, folder / "host_key", public) as server,
+    ):
+        (folder / "known_hosts").write_text(server.line())
+        remote = Remote(server.url(), key_file=str(folder / "key"), known_hosts_file=str(folder / "known_hosts"))
+        route = route_to(remote)
+        request = refs_request(full_names("main")) + route.farewell
+        environment = {"PATH": os.environ["PATH"], **route.environment, "GIT_PROTOCOL": "version=2"}
+        for name, config in (("datum, ssh", "AcceptEnv GIT_PROTOCOL\n"), ("datum, ssh without AcceptEnv", "")):
+            server.config = config
+            server.configure()
+            counted = []
+            for _ in range(runs):
+                done = subprocess.run(route.ask, input=request, env=environment, capture_output=True, check=False)
+                found = _SSH_BYTES.search(done.stderr)
+                assert found, done.stderr
+                counted.append(int(found[1]) + int(found[2]))
+            yield {"name": name, "refs": refs, "wire": median(counted)}
+
+
+def _cpu(run: Callable[[], object]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+
+
+def _output(*argv: str) -> str:
+    return subprocess.run(argv, capture_output=True, check=True, text=True).stdout.strip()
+
+
+def section(about: Mapping[str, Any], samples: list[Sample]) -> Iterator[str]:
+    """Yield the lines of the table."""
+    yield "# Polls that find nothing new"
+    yield ""
+    yield "Generated by `python -m bench.polls`; raw samples in `results/polls.json`."
+    yield f"{about['git']}, {about['ssh']}, Linux {about['kernel']}, {about['runs']} runs."
+    yield ""
+    yield "Bytes are those of both directions: *HTTP* heads and bodies, *wire* all, TLS or ssh included. CPU time is"
+    yield "that of the programs of both sides, median; over ssh it is not taken."
+    yield ""
+    yield "| one branch is asked for | other refs | requests | HTTP bytes | wire bytes | CPU ms |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for sample in sorted(samples, key=lambda one: (one["name"], one["refs"])):
+        counted = [f"{sample[key]:,.0f}" if key in sample else "" for key in ("requests", "http", "wire")]
+        cpu = f"{1000 * median(sample['cpu']):.0f}" if "cpu" in sample else ""
+        yield f"| {sample['name']} | {sample['refs']:,} | {' | '.join(counted)} | {cpu} |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,249 @@
+"""The account under which foreign servers are talked to: it writes the quarantine, reads the mirror, and nothing else.
+
+Effects: owners and modes below the folders it is given; copies what that account fetched; removes all it left.
+Holds only if nothing of that account runs any more when its door returns: the door's to promise.
+"""
+
+import errno
+import os
+import re
+import stat
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Final, NoReturn
+
+from attrs import frozen
+
+from datum.diagnostics import Diagnostic
+from datum.errors import RepositoryUnreachableError
+from datum.provider.host import Command, HostError, ProgramRunner
+from datum.repository.https import HELPER
+from datum.repository.packs import pack_fault
+from datum.repository.route import Download
+from datum.repository.store import create_store, name_commit, remove_store
+from datum.repository.transport import INCOMING
+
+_MIRROR_FOLDER: Final = 0o750
+_OWN_FOLDER: Final = 0o700
+_OWN_FILE: Final = 0o400
+_PACK: Final = re.compile(r"pack-[0-9a-f]{40}\.pack")
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+# What is no regular file must not hang the pass.
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_NO_COPY: Final = frozenset({errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF, errno.EPERM})
+_CHUNK: Final = 1 << 20
+_TEST_SECONDS: Final = 20.0
+# Programs of datum's own that git runs, and their configuration.
+_NEEDED: Final = (("gitconfig", "-r"), (f"git-remote-{HELPER}", "-x"), ("look.py", "-r"))
+
+
+@frozen
+class SourceAccount:
+    """That account, and the door that runs programs under it: what one started has ended when the door returns."""
+
+    uid: int
+    gid: int
+    run: ProgramRunner
+
+
+def check_needed(account: SourceAccount) -> None:
+    """Make sure that the account can read what git is configured by: git goes without what it may not read.
+
+    Raises:
+        RepositoryUnreachableError: it cannot; told with the folder or file that is shut.
+    """
+    for name, right in _NEEDED:
+        _require(Path(__file__).with_name(name), right, account)
+
+
+def hand_over(quarantine: Path, mirror: Path, account: SourceAccount) -> None:
+    """Let the account write one store, and read another that it builds upon, if that is there.
+
+    The folders that hold them are made passable, not readable, for everybody; those above are somebody else's.
+
+    Raises:
+        RepositoryUnreachableError: a folder above shuts the account out.
+    """
+    for parent in {quarantine.parent, mirror.parent}:
+        mode = stat.S_IMODE(parent.stat().st_mode)
+        if not mode & stat.S_IXOTH:
+            parent.chmod(mode | stat.S_IXOTH)
+        _require(parent, "-x", account)
+    for folder, _, names in os.walk(mirror):
+        _show(Path(folder), account.gid, _MIRROR_FOLDER)
+        for name in names:
+            _show(Path(folder, name), account.gid, stat.S_IMODE(os.lstat(Path(folder, name)).st_mode) | stat.S_IRGRP)
+    # Nobody else can enter it until it is given away itself, which is last.
+    quarantine.chmod(_OWN_FOLDER)
+    for folder, folders, names in os.walk(quarantine, topdown=False):
+        for name in (*folders, *names):
+            os.chown(Path(folder, name), account.uid, account.gid, follow_symlinks=False)
+    os.chown(quarantine, account.uid, account.gid, follow_symlinks=False)
+
+
+def take_back(
+    quarantine: Path, account: SourceAccount, download: Download, *, alternate: Path | None, aside: Path
+) -> None:
+    """Put a store of this process's own in the place of the quarantine, with a copy of the pack that was fetched.
+
+    Nothing else of it is kept, and no file of the account's: one that it holds open would stay its to write. The ref
+    is written anew.
+
+    Args:
+        quarantine: what `hand_over` gave.
+        account: to whom.
+        download: what was to be fetched.
+        alternate: the store that the new one builds upon.
+        aside: where the old one is put before it is removed; after a failure it may still be there.
+
+    Raises:
+        OSError: something cannot be written.
+        RepositoryUnreachableError: `fetch-not-taken`: what is there is not what a fetch leaves.
+    """
+    remove_store(aside)
+    os.chown(quarantine, os.geteuid(), os.getegid(), follow_symlinks=False)
+    quarantine.chmod(_OWN_FOLDER)
+    quarantine.rename(aside)
+    create_store(quarantine, alternate=alternate)
+    with ExitStack() as stack:
+        packs = _open_packs(aside, stack)
+        if packs is not None:
+            _take_pack(packs, quarantine / "objects/pack", account, download)
+    name_commit(quarantine, INCOMING, download.commit)
+    remove_store(aside)
+
+
+def _open_packs(store: Path, stack: ExitStack) -> int | None:
+    """Open the folder of the packs; None: there is no such folder, by names that are no links."""
+    folder: int | None = None
+    for name in (str(store), "objects", "pack"):
+        try:
+            folder = os.open(name, _FOLDER, dir_fd=folder)
+        except OSError as error:
+            if error.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:
+                return None
+            raise
+        stack.callback(os.close, folder)
+    return folder
+
+
+def _take_pack(packs: int, target: Path, account: SourceAccount, download: Download) -> None:
+    with os.scandir(packs) as entries:
+        fetched = [
+            name
+            for name in (entry.name for entry in entries)
+            if _PACK.fullmatch(name) and _is_fetched(os.stat(name, dir_fd=packs, follow_symlinks=False), account)
+        ]
+    if not fetched:
+        return
+    if len(fetched) > 1:
+        _not_taken(download, f"it left {len(fetched)} packs, and a fetch leaves one")
+    pack = fetched[0]
+    index = f"{pack.removesuffix('.pack')}.idx"
+    for name in (pack, index):
+        if not _copy(name, packs, target / name, account, download.byte_limit):
+            _not_taken(download, f"{name} is not there, is no file of the account's own, or is too large")
+    if fault := pack_fault(target / pack, target / index):
+        _not_taken(download, f"{pack} is no pack as git writes it: {fault}")
+
+
+def _is_fetched(status: os.stat_result, account: SourceAccount) -> bool:
+    # One with another name is somebody else's, too.
+    return stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_uid == account.uid
+
+
+def _copy(name: str, folder: int, target: Path, account: SourceAccount, limit: int) -> bool:
+    """Copy a file of the account's into a new one; whether it is one, and within the limit."""
+    try:
+        source = os.open(name, _FILE, dir_fd=folder)
+    except OSError as error:
+        if error.errno in {errno.ENOENT, errno.ELOOP, errno.ENXIO}:
+            return False
+        raise
+    try:
+        status = os.fstat(source)
+        if not _is_fetched(status, account) or status.st_size > limit:
+            return False
+        copy = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _OWN_FILE)
+        try:
+            _copy_bytes(source, copy, status.st_size)
+        finally:
+            os.close(copy)
+    finally:
+        os.close(source)
+    return True
+
+
+def _copy_bytes(source: int, target: int, size: int) -> None:
+    """Copy that many bytes, or up to the end; the file system may let both share them."""
+    while size:
+        try:
+            count = os.copy_file_range(source, target, size)
+        except OSError as error:
+            if error.errno not in _NO_COPY:
+                raise
+            data = os.read(source, min(size, _CHUNK))
+            count = len(data)
+            while data:
+                data = data[os.write(target, data) :]
+        if not count:
+            return
+        size -= count
+
+
+def _require(path: Path, right: str, account: SourceAccount) -> None:
+    """Make sure that the account has a right to a path: one that the modes do not say is asked for, as by an ACL."""
+    shut = _shut(path.absolute(), right, account)
+    if shut is None:
+        return
+    with suppress(HostError):
+        account.run(Command(("test", right, str(path)), timeout=_TEST_SECONDS))
+        return
+    what = "enter" if shut.is_dir() else "read" if right == "-r" else "run"
+    raise RepositoryUnreachableError(
+        Diagnostic(
+            code="source-account-shut-out",
+            summary="The account of the source is shut out.",
+            detail=f"The account (uid {account.uid}) needs {path} and may not {what} {shut}, which has mode "
+            f"{stat.S_IMODE(shut.stat().st_mode):04o}.",
+            hint=f"chmod o+{'r' if what == 'read' else 'x'} {shut}, or set source.account to root to talk to servers "
+            "as root",
+        )
+    )
+
+
+def _shut(path: Path, right: str, account: SourceAccount) -> Path | None:
+    """Return the folder on the way, or the file, whose mode does not let the account pass; None: all do."""
+    way = {*path.parents, *path.resolve().parents}
+    for folder in sorted(way, key=lambda each: (len(each.parts), each)):
+        if not _allows(folder.stat(), stat.S_IXOTH, account):
+            return folder
+    return None if _allows(path.stat(), stat.S_IROTH if right == "-r" else stat.S_IXOTH, account) else path
+
+
+def _allows(status: os.stat_result, right: int, account: SourceAccount) -> bool:
+    if status.st_uid == account.uid:
+        right <<= 6
+    elif status.st_gid == account.gid:
+        right <<= 3
+    return bool(status.st_mode & right)
+
+
+def _show(path: Path, gid: int, mode: int) -> None:
+    status = path.lstat()
+    if status.st_gid != gid:
+        os.chown(path, -1, gid, follow_symlinks=False)
+    if stat.S_IMODE(status.st_mode) != mode and not stat.S_ISLNK(status.st_mode):
+        path.chmod(mode)
+
+
+def _not_taken(download: Download, reason: str) -> NoReturn:
+    raise RepositoryUnreachableError(
+        Diagnostic(
+            code="fetch-not-taken",
+            summary="What was fetched is not taken.",
+            detail=f"Fetching {download.ref} from {download.remote} as the account of the source: {reason}.",
+            hint="No fetch of git leaves that: look at what runs as that account, and whether the server can be "
+            "trusted.",
+        )
+    )
