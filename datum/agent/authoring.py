@@ -4,6 +4,7 @@ Effects: reads the clone. Late values stand for the sample machine where a graph
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,10 @@ from datum.errors import FleetError, UsageError
 from datum.fleet.findings import problem
 from datum.fleet.late import SAMPLE_MACHINE, substitute
 from datum.fleet.resolve import check_fleet, list_hosts, resolve_manifest
+from datum.graph.access import unreadable
 from datum.graph.build import bad_values, build_graph
+from datum.graph.gone import absent_needs
+from datum.graph.triggers import advise
 from datum.host.output import open_output
 from datum.model.graph import Dependency, ResourceGraph
 from datum.model.identity import HostName, ResourceId
@@ -24,6 +28,7 @@ from datum.model.manifest import EffectiveManifest, Resource
 from datum.model.provenance import FieldOrigin
 from datum.model.source import SourceTree
 from datum.provider.contract import AnyProvider, DesiredError
+from datum.report.texts import text_of
 from datum.repository.worktree import clone_tree, working_tree
 
 _SHOWN_HOSTS: Final = 10
@@ -92,7 +97,10 @@ def validate(tree: SourceTree, ports: Ports) -> Validation:
     sound = {}
     for host, manifest in check.manifests.items():
         try:
-            sample_graph(manifest, tree, ports)
+            graph = sample_graph(manifest, tree, ports)
+            found.extend(advise(graph, ports.providers))
+            found.extend(unreadable(graph, ports.providers, partial(text_of, tree)))
+            found.extend(absent_needs(graph, ports.providers))
             sound[host] = manifest
         except FleetError as error:
             found.extend(error.diagnostics)

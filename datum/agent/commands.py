@@ -2,7 +2,8 @@
 
 import json
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +13,18 @@ from datum.agent.one_pass import OnePass, PassResult, Request
 from datum.agent.planning import Planned, without_history
 from datum.agent.ports import Ports
 from datum.agent.record import damaged, record_plan, replay_plan
+from datum.agent.repeats import Repeat, find_repeats
 from datum.agent.reports import read_report, write_report
 from datum.agent.settings import Options, Settings, read_settings
 from datum.agent.story import PointerStore
-from datum.agent.wiring import lasting_store, load_pointer, open_hosts, own_pointer, require_rights
+from datum.agent.wiring import (
+    lasting_store,
+    load_pointer,
+    open_hosts,
+    own_pointer,
+    require_rights,
+    source_account,
+)
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, StateError, UsageError
 from datum.host.output import open_output
@@ -25,7 +34,9 @@ from datum.model.pointer import Pointer
 from datum.model.report import PassReport
 from datum.model.revision import Revision
 from datum.model.source import SourceTree
-from datum.planner.orphans import KEEP_LINE, REMOVABLE
+from datum.planner.orphans import REMOVABLE
+from datum.planner.releases import release_of
+from datum.report.standing import standing_to_json
 from datum.report.texts import illustrate
 from datum.repository.mirror import Mirror
 from datum.state.lock import JoinedPass, PassLock, SharedOutcome, acquire
@@ -73,7 +84,8 @@ def request_key(settings: Settings, request: Request) -> str:
 
 def _apply(settings: Settings, request: Request, ports: Ports, lock: PassLock, complain: Complain) -> Applied:
     ports = evolve(ports, progress=_progress(lock, ports))
-    with Mirror.open(settings.state_dir, ports.run, open_output=open_output) as mirror:
+    account = source_account(settings)
+    with Mirror.open(settings.state_dir, ports.run, open_output=open_output, account=account) as mirror:
         result = _run(settings, request, ports, mirror)
         mirror.discard()
     report = evolve(result.report, joined=len(lock.companions))
@@ -89,7 +101,7 @@ def _run(settings: Settings, request: Request, ports: Ports, mirror: Mirror) -> 
     """
     for attempt in (1, 2):
         try:
-            with open_hosts(settings) as hosts:
+            with open_hosts(settings, waiting=partial(_show_waiting, ports)) as hosts:
                 store = lasting_store(settings, mirror, load_pointer(settings))
                 return OnePass(settings, request, ports, mirror=mirror, store=store, hosts=hosts).run()
         except (RepositoryUnreachableError, RevisionNotFoundError):
@@ -99,6 +111,10 @@ def _run(settings: Settings, request: Request, ports: Ports, mirror: Mirror) -> 
                 raise
             mirror.reset()
     raise AssertionError("the second attempt returns or raises")
+
+
+def _show_waiting(ports: Ports, unit: str) -> None:
+    ports.progress(f"waiting for {unit}, which an earlier pass had begun", 0, 0, None)
 
 
 def _progress(lock: PassLock, ports: Ports) -> Callable[[str, int, int, Action | None], None]:
@@ -139,10 +155,13 @@ def plan(options: Options, request: Request, ports: Ports, *, is_untrusted: bool
 
 def _look_only(settings: Settings, request: Request, ports: Ports, pointer: Pointer) -> PassResult:
     """Run a pass that ends after planning and leaves no trace."""
+    account = source_account(settings)
     with (
         _temporary_folder() as folder,
-        Mirror.open(settings.state_dir, ports.run, open_output=open_output, temporary=Path(folder)) as mirror,
-        open_hosts(settings, runs_programs=not request.is_untrusted) as hosts,
+        Mirror.open(
+            settings.state_dir, ports.run, open_output=open_output, temporary=Path(folder), account=account
+        ) as mirror,
+        open_hosts(settings, runs_programs=not request.is_untrusted, waiting=partial(_show_waiting, ports)) as hosts,
     ):
         store = PointerStore(pointer, None)
         return OnePass(settings, evolve(request, is_plan=True), ports, mirror=mirror, store=store, hosts=hosts).run()
@@ -212,6 +231,8 @@ class Status:
     running: Progress | None
     # The newest report, as it lies there; None when there is none that can be read.
     newest: Mapping[str, JsonValue] | None
+    # What failed in that pass as in those before it.
+    repeats: tuple[Repeat, ...] = ()
 
 
 def status(options: Options) -> Status:
@@ -231,7 +252,32 @@ def status(options: Options) -> Status:
         newest: Mapping[str, JsonValue] | None = read_report(settings.reports_dir, "")
     except UsageError:
         newest = None
-    return Status(settings, pointer, running, newest)
+    return Status(settings, pointer, running, newest, find_repeats(settings.reports_dir))
+
+
+@frozen
+class Standing:
+    """What `datum status --resources` shows: everything that the enforced revision declares, as it is now."""
+
+    report: PassReport
+    # As JSON; None when the host could not be observed, or nothing is enforced.
+    resources: Sequence[JsonValue] | None
+
+
+def standing(options: Options, ports: Ports) -> Standing:
+    """Observe everything that the enforced revision declares; nothing is asked of the source, and no lock is taken.
+
+    Raises:
+        DatumError: looking could not be begun.
+    """
+    settings = read_settings(evolve(options, is_offline=True))
+    require_rights(settings)
+    result = _look_only(settings, Request(), ports, load_pointer(settings))
+    planned = _whole(result)
+    if planned is None:
+        return Standing(result.report, None)
+    given = planned.given
+    return Standing(result.report, standing_to_json(planned.plan, given.graph.nodes, given.observed.observations))
 
 
 def report(options: Options, wanted: str) -> Mapping[str, JsonValue]:
@@ -262,12 +308,14 @@ def orphans(options: Options, ports: Ports) -> PlanMade:
     known = {orphan.resource for orphan in plan.orphans}
     left = {OrphanState.KEPT, OrphanState.UNSETTLED, OrphanState.REMOVE}
     old = tuple(
-        _recalled(orphan) for orphan in planned.plan.orphans if orphan.resource not in known and orphan.state in left
+        _recalled(orphan, planned)
+        for orphan in planned.plan.orphans
+        if orphan.resource not in known and orphan.state in left
     )
     return PlanMade(result.report, evolve(plan, orphans=(*plan.orphans, *old)))
 
 
-def _recalled(orphan: Orphan) -> Orphan:
+def _recalled(orphan: Orphan, planned: Planned) -> Orphan:
     if orphan.state is not OrphanState.REMOVE or orphan.rule != REMOVABLE:
         return orphan
     return evolve(
@@ -275,5 +323,5 @@ def _recalled(orphan: Orphan) -> Orphan:
         state=OrphanState.KEPT,
         rule="settled",
         detail="It was kept when its declaration was dropped, and no pass removes it any more.",
-        release=KEEP_LINE,
+        release=release_of(orphan.resource, planned.given),
     )

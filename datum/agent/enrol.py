@@ -5,6 +5,7 @@ accepts one. Effects: configuration, state directory, mirror.
 """
 
 import os
+import time
 from pathlib import Path
 
 from attrs import frozen
@@ -12,7 +13,8 @@ from attrs import frozen
 from datum.agent.hints import completed, init_line, whereabouts
 from datum.agent.ports import Ports
 from datum.agent.settings import DEFAULT_REF, Options, Settings, config_path, read_settings, root_of
-from datum.agent.wiring import enrol_line, require_rights
+from datum.agent.source import from_first
+from datum.agent.wiring import enrol_line, require_rights, source_account
 from datum.diagnostics import Diagnostic
 from datum.errors import SettingsError, StateError, UsageError
 from datum.fleet.header import read_header
@@ -22,6 +24,7 @@ from datum.model.identity import HostName
 from datum.model.pointer import Pointer
 from datum.model.revision import Revision
 from datum.repository.mirror import Mirror
+from datum.repository.remote import Remote
 from datum.state.lock import JoinedPass, acquire
 from datum.state.pointer_file import check_binding, read_pointer, write_pointer
 from datum.state.transitions import rename as rename_host
@@ -107,16 +110,9 @@ def _enrol(intent: _Intent, ports: Ports) -> Enrolment:
         known = rename_host(known, _host(intent.rename), settings.host)
     if known is not None:
         check_binding(known, None, settings.host)
-    with Mirror.open(settings.state_dir, ports.run, open_output=open_output) as mirror:
-        revision = mirror.ask(settings.repo, settings.ref, timeout=settings.source_timeout)
-        if not mirror.has(revision):
-            mirror.fetch(
-                settings.repo,
-                settings.ref,
-                revision,
-                timeout=settings.source_timeout,
-                byte_limit=settings.source_bytes,
-            )
+    account = source_account(settings)
+    with Mirror.open(settings.state_dir, ports.run, open_output=open_output, account=account) as mirror:
+        revision, _ = from_first(settings.remotes, lambda remote: _obtain(mirror, remote, settings))
         tree = mirror.tree(revision)
         fleet = read_header(tree).fleet
         if known is not None:
@@ -128,6 +124,16 @@ def _enrol(intent: _Intent, ports: Ports) -> Enrolment:
     if known != before:
         write_pointer(settings.pointer_path, known)
     return Enrolment(settings, fleet, revision, len(manifest.resources), known != before)
+
+
+def _obtain(mirror: Mirror, remote: Remote, settings: Settings) -> Revision:
+    """Return what a remote names, fetched."""
+    end = time.monotonic() + settings.source_timeout
+    revision = mirror.ask(remote, settings.ref, timeout=settings.source_timeout)
+    if not mirror.has(revision):
+        left = max(end - time.monotonic(), 0)
+        mirror.fetch(remote, settings.ref, revision, timeout=left, byte_limit=settings.source_bytes)
+    return revision
 
 
 def _raced(settings: Settings) -> StateError:

@@ -4,8 +4,9 @@ The pipeline itself; what each stage does is in its room. Effects: through mirro
 and the pointer is written before the first action (W) and after the last (S, C).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 
 from attrs import evolve, field, frozen
 
@@ -14,8 +15,8 @@ from datum.agent.memory import Memory, unresolved_words
 from datum.agent.planning import Basis, Planned, Turn, plan_now
 from datum.agent.ports import COMMITTING, Ports
 from datum.agent.settings import Settings
-from datum.agent.source import Consulted, Source, tolerated
-from datum.agent.story import PointerStore, Story, has_breach, settle_input, tell
+from datum.agent.source import Consulted, Source, refused, tolerated
+from datum.agent.story import PointerStore, Story, has_breach, settle_input, tell, waited_words
 from datum.diagnostics import Diagnostic, Severity
 from datum.errors import (
     DatumError,
@@ -25,6 +26,7 @@ from datum.errors import (
     RepositoryUnreachableError,
     RevisionNotFoundError,
 )
+from datum.graph.access import unreadable
 from datum.host.deadline import Deadline
 from datum.model.manifest import Enforcement, LimitClass
 from datum.model.observation import Machine
@@ -41,7 +43,7 @@ from datum.provider.host import HostReader
 from datum.reconciler.means import Means, RecordingWriter, Staging
 from datum.reconciler.reconcile import reconcile
 from datum.report.build import count_outcomes
-from datum.report.texts import illustrate
+from datum.report.texts import illustrate, text_of
 from datum.repository.mirror import Mirror
 from datum.state.transitions import TargetChoice, begin, choose_target, converge, settle
 
@@ -73,6 +75,8 @@ class Hosts:
     writer: Callable[[Wanted], RecordingWriter]
     staging: Callable[[Wanted], Staging]
     machine: Callable[[], Machine]
+    # Units of what earlier passes had begun, and looks have waited for; added to while the pass goes on.
+    waited: Sequence[str] = ()
 
 
 @frozen
@@ -182,7 +186,7 @@ class OnePass:
         if choice.withheld is not None and offered is not None:
             story.diagnostics.append(_held_back(offered.revision, choice))
         if choice.source is SourceStatus.REFUSED:
-            story.source = evolve(story.source, diagnostics=consulted.evidence)
+            story.source = refused(story.source, consulted.evidence)
         if choice.target is None:
             return choice, None
         revision = self._named(choice.target.revision)
@@ -229,6 +233,9 @@ class OnePass:
                 planned = plan_now(basis)
             story.planned, story.plan = planned, illustrate(planned.plan, wanted.tree, wanted.graph)
             story.diagnostics.extend(planned.given.observed.warnings)
+            story.diagnostics.extend(waited_words(self._hosts.waited))
+            if self._request.is_plan:
+                story.diagnostics.extend(unreadable(wanted.graph, self._ports.providers, partial(text_of, wanted.tree)))
             if planned.sickness:
                 self._sick(planned)
                 return

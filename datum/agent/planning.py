@@ -21,6 +21,7 @@ from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unr
 from datum.planner.orphans import find_orphans
 from datum.planner.plan import plan_pass, relabel
 from datum.planner.replan import replan
+from datum.planner.stale import hangs_on_converged
 from datum.provider.contract import AnyProvider
 from datum.provider.host import FileFacts, HostError, HostReader
 
@@ -111,7 +112,10 @@ def _seen_to(planned: Planned) -> frozenset[ResourceId]:
 
 
 def plan_given(given: PlanInput, converged: Callable[[], Mapping[ResourceId, Node] | None]) -> Planned:
-    """Plan from an input; what converged last is resolved only when there is an action to label."""
+    """Plan from an input; what converged last is resolved only when there is an action to label, or it decides one."""
+    if hangs_on_converged(given):
+        given = evolve(given, converged=converged())
+        return Planned(plan_pass(given), given)
     plan = plan_pass(given)
     if plan.actions:
         given = evolve(given, converged=converged())

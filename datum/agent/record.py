@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from datum.agent.desired import Resolver, Wanted
+from datum.agent.desired import Resolver
 from datum.agent.planning import Planned, plan_given
 from datum.agent.ports import Ports
 from datum.diagnostics import Diagnostic
@@ -28,6 +28,7 @@ from datum.model.observation import (
     ObservedState,
     Present,
     Scope,
+    StaleInput,
     Unobservable,
     UnsafeFolder,
 )
@@ -37,7 +38,7 @@ from datum.model.source import SourceTree
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
 from datum.report.plan_json import plan_to_json
 
-FORMAT: Final = "datum.record/3"
+FORMAT: Final = "datum.record/4"
 
 _SHAPE: Final[Mapping[str, tuple[type, ...]]] = {
     "versions": (Mapping,),
@@ -57,19 +58,25 @@ TreeOf = Callable[[Revision], SourceTree]
 
 
 def record_plan(planned: Planned, pointer: Pointer, ports: Ports) -> JsonObject:
-    """Return the record of a plan and all its inputs."""
+    """Return the record of a plan and all its inputs.
+
+    It says what the host could not resolve, which a clone may: of the trail with the reason; what converged last stands
+    in it only where the plan was made from it.
+    """
     given = planned.given
+    converged = pointer.converged if given.converged is not None else None
+    unresolved = {entry.revision: entry.detail for entry in given.trail if isinstance(entry, Unresolved)}
     return {
         "format": FORMAT,
         "versions": dict(ports.versions(planned.types)),
         "revision": str(given.revision),
         "host": str(given.host),
         "trail": [
-            {"revision": entry.revision.key, "host": str(entry.host)}
+            {"revision": entry.revision.key, "host": str(entry.host), "unresolved": unresolved.get(entry.revision)}
             for entry in reversed(pointer.trail)
             if entry.revision != given.revision or entry.host != given.host
         ],
-        "converged": pointer.converged.key if pointer.converged else None,
+        "converged": converged.key if converged else None,
         "is_retry": given.is_retry,
         "allowed": {str(kind): count for kind, count in sorted(given.allowed.items())},
         "machine": given.observed.machine.values,
@@ -142,12 +149,7 @@ def _replay(parts: Mapping[str, Any], tree_of: TreeOf, ports: Ports) -> Planned:
     machine = Machine(_frozen_map(parts["machine"]))
     resolver = Resolver(ports.providers, ports.agent, lambda: machine)
     wanted = resolver.resolve(tree_of(revision), host)
-    entries = [TrailEntry(Revision.parse(item["revision"]), HostName(item["host"])) for item in parts["trail"]]
-    # A revision that is missing in this clone is an error here, and not a trail that cannot be resolved.
-    trees = [tree_of(entry.revision) for entry in entries]
-    trail = tuple(
-        resolver.resolve_older(partial(_same, tree), entry) for tree, entry in zip(trees, entries, strict=True)
-    )
+    trail = tuple(_read_entry(item, resolver, tree_of) for item in parts["trail"])
     observations = {ResourceId.parse(key): _read_observation(value) for key, value in parts["observations"].items()}
     given = PlanInput(
         revision=revision,
@@ -162,22 +164,35 @@ def _replay(parts: Mapping[str, Any], tree_of: TreeOf, ports: Ports) -> Planned:
         limits=wanted.manifest.limits,
         allowed={LimitClass(name): _count(value) for name, value in parts["allowed"].items()},
     )
-    return plan_given(given, lambda: _converged(parts["converged"], wanted, resolver, tree_of, host))
+    return plan_given(given, lambda: _converged(parts["converged"], given, resolver, tree_of))
 
 
 def _same(tree: SourceTree) -> SourceTree:
     return tree
 
 
+def _read_entry(item: Mapping[str, Any], resolver: Resolver, tree_of: TreeOf) -> Declaration | Unresolved:
+    """Return an entry of the trail as the host had it: what it could not resolve is not resolved here either."""
+    entry, why = TrailEntry(Revision.parse(item["revision"]), HostName(item["host"])), item["unresolved"]
+    if isinstance(why, str):
+        return Unresolved(entry.revision, why)
+    if why is not None:
+        raise TypeError("'unresolved' is no text")
+    # A revision that is missing in this clone is an error here, and not a trail that cannot be resolved.
+    return resolver.resolve_older(partial(_same, tree_of(entry.revision)), entry)
+
+
 def _converged(
-    text: JsonValue, wanted: Wanted, resolver: Resolver, tree_of: TreeOf, host: HostName
+    text: JsonValue, given: PlanInput, resolver: Resolver, tree_of: TreeOf
 ) -> Mapping[ResourceId, Node] | None:
     if not isinstance(text, str):
         return None
     revision = Revision.parse(text)
-    if revision == wanted.manifest.revision:
-        return wanted.graph.nodes
-    older = resolver.resolve_older(lambda: tree_of(revision), TrailEntry(revision, host))
+    if revision == given.revision:
+        return given.graph.nodes
+    known = next((entry for entry in given.trail if entry.revision == revision), None)
+    # The host resolved it: a clone that lacks it makes no plan instead of another one.
+    older = known or resolver.resolve_older(partial(_same, tree_of(revision)), TrailEntry(revision, given.host))
     return older.nodes if isinstance(older, Declaration) else None
 
 
@@ -234,6 +249,7 @@ def _observation(value: Observation) -> JsonObject:
                 "mounts": list(value.mounts),
                 "obstacles": list(value.obstacles),
                 **_unsafe(value.unsafe),
+                **_stale(value.stale),
             }
         case Absent():
             fields = {name: _field(item) for name, item in value.fields.items()}
@@ -246,6 +262,34 @@ def _unsafe(folders: tuple[UnsafeFolder, ...]) -> JsonObject:
     """Return what stands for them in a record: nothing where there are none, as almost everywhere."""
     found: list[JsonValue] = [{"path": folder.path, "detail": folder.detail} for folder in folders]
     return {"unsafe": found} if found else {}
+
+
+def _stale(inputs: tuple[StaleInput, ...]) -> JsonObject:
+    """Return what stands for evidence in a record, likewise."""
+    found: list[JsonValue] = [
+        {
+            "resource": str(one.resource),
+            "path": one.path,
+            "changed": one.changed,
+            "since": one.since,
+            "is_ahead": one.is_ahead,
+        }
+        for one in inputs
+    ]
+    return {"stale": found} if found else {}
+
+
+def _read_stale(value: Iterable[Mapping[str, Any]]) -> tuple[StaleInput, ...]:
+    return tuple(
+        StaleInput(
+            ResourceId.parse(item["resource"]),
+            str(item["path"]),
+            _count(item["changed"]),
+            _count(item["since"]),
+            item["is_ahead"] is True,
+        )
+        for item in value
+    )
 
 
 def _read_unsafe(value: Iterable[Mapping[str, Any]]) -> tuple[UnsafeFolder, ...]:
@@ -281,6 +325,7 @@ def _read_observation(value: Mapping[str, Any]) -> Observation:
             mounts=_texts(value["mounts"]),
             obstacles=_texts(value["obstacles"]),
             unsafe=_read_unsafe(value.get("unsafe", ())),
+            stale=_read_stale(value.get("stale", ())),
         )
     if "absent" in value:
         return Absent(_read_fields(value["absent"]), _read_unsafe(value.get("unsafe", ())))

@@ -6,7 +6,7 @@ from attrs import define, field
 
 from datum.agent.planning import Planned
 from datum.agent.ports import Ports
-from datum.diagnostics import Diagnostic
+from datum.diagnostics import Diagnostic, Severity
 from datum.model.graph import Node
 from datum.model.identity import HostName
 from datum.model.manifest import EffectiveManifest
@@ -90,7 +90,19 @@ def tell(story: Story, store: PointerStore, ports: Ports, *, host: HostName, dur
         is_trail_cut=story.is_trail_cut,
         checks=report_checks(plan, story.results) if plan else (),
         kept=plan.kept if plan else {},
+        stale=(story.closing or plan).stale if plan else {},
     )
+
+
+def waited_words(units: Iterable[str]) -> Iterable[Diagnostic]:
+    """Yield a note for each unit of an earlier pass that this one has waited for."""
+    for unit in dict.fromkeys(units):
+        yield Diagnostic(
+            code="waited-for-program",
+            severity=Severity.NOTE,
+            summary="This pass has waited for what an earlier one had begun.",
+            detail=f"{unit} still ran when the host was looked at, and has ended.",
+        )
 
 
 def _counts(story: Story, plan: Plan) -> Mapping[Outcome, int]:

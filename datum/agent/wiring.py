@@ -2,25 +2,30 @@
 
 import io
 import os
+import pwd
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO
 
 from datum.agent.desired import Wanted
 from datum.agent.hints import completed, init_line
 from datum.agent.one_pass import Hosts
-from datum.agent.settings import DEFAULT_REF, Settings
+from datum.agent.settings import DEFAULT_REF, SOURCE_ACCOUNT, Settings
 from datum.agent.story import PointerStore
 from datum.diagnostics import Diagnostic
 from datum.errors import DatumError, PermissionRefusedError, SettingsError, UsageError
 from datum.host.local import LocalHost
 from datum.host.machine import read_machine
+from datum.host.names import Account
+from datum.host.program import run_program
 from datum.model.content import Content
 from datum.model.graph import ResourceGraph
 from datum.model.pointer import Pointer
 from datum.model.revision import Revision
 from datum.model.source import SourceTree
 from datum.provider.host import HostError, HostReader
+from datum.repository.account import SourceAccount
 from datum.repository.mirror import Mirror
 from datum.state.pointer_file import check_binding, read_pointer, write_pointer
 from datum.state.transitions import unseal
@@ -70,24 +75,38 @@ def shared_directories(graph: ResourceGraph) -> Mapping[str, str]:
 
 
 @contextmanager
-def open_hosts(settings: Settings, *, runs_programs: bool = True) -> Iterator[Hosts]:
+def open_hosts(
+    settings: Settings, *, runs_programs: bool = True, waiting: Callable[[str], None] | None = None
+) -> Iterator[Hosts]:
     """Give readers and writers for one pass, and close what is open after it.
 
     Args:
         settings: of the pass.
         runs_programs: False for a revision that nobody accepted: no command of its manifest runs.
+        waiting: called with the unit of each scope of an earlier pass that a look waits for, before that.
     """
     opened: list[LocalHost] = []
     asked: set[str] = set()
+    waited: list[str] = []
+
+    def wait(unit: str) -> None:
+        waited.append(unit)
+        if waiting is not None:
+            waiting(unit)
+
+    def opening(wanted: Wanted) -> LocalHost:
+        host = open_host(settings, wanted, runs_programs=runs_programs, asked=asked)
+        host.tell_waiting(wait)
+        return host
 
     @contextmanager
     def reader(wanted: Wanted) -> Iterator[HostReader]:
-        opened.append(open_host(settings, wanted, runs_programs=runs_programs, asked=asked))
+        opened.append(opening(wanted))
         yield opened[-1].reader()
 
     def newest(wanted: Wanted) -> LocalHost:
         if not opened:
-            opened.append(open_host(settings, wanted, runs_programs=runs_programs, asked=asked))
+            opened.append(opening(wanted))
         return opened[-1]
 
     try:
@@ -96,6 +115,7 @@ def open_hosts(settings: Settings, *, runs_programs: bool = True) -> Iterator[Ho
             writer=lambda wanted: newest(wanted).writer(),
             staging=lambda wanted: newest(wanted).staging(),
             machine=lambda: read_machine(settings.root, is_running_system=settings.is_running_system),
+            waited=waited,
         )
     finally:
         for host in opened:
@@ -166,6 +186,33 @@ def require_rights(settings: Settings) -> None:
                 hint="run it as root, or with --root DIR against another root",
             )
         )
+
+
+def source_account(settings: Settings) -> SourceAccount | None:
+    """Return the account under which foreign servers are talked to; None: there is none, so as this process.
+
+    Raises:
+        SettingsError: the configuration names one that does not exist.
+    """
+    if not settings.is_running_system or os.geteuid() != 0:
+        return None
+    name = settings.source_account or SOURCE_ACCOUNT
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        if not settings.source_account:
+            return None
+        raise SettingsError(
+            Diagnostic(
+                code="source-account-missing",
+                summary="The account of the source does not exist.",
+                detail=f"{settings.config} names '{name}' as source.account, and this host has no such user.",
+                hint=f"useradd --system --no-create-home --shell /usr/sbin/nologin {name}",
+            )
+        ) from None
+    account = Account(name, found.pw_uid, found.pw_gid, groups=(found.pw_gid,))
+    run = partial(run_program, account=account, is_enclosed=True)
+    return SourceAccount(found.pw_uid, found.pw_gid, run) if found.pw_uid else None
 
 
 def load_pointer(settings: Settings) -> Pointer:

@@ -135,6 +135,7 @@ def swap_in(place: Place, candidate: Candidate, takes: Collection[str] | None) -
     """
     _check_tree(place, place.name, takes)
     name = candidate.stand_beside(place)
+    candidate.stamp()
     if not exchange(place, name):
         return ""
     candidate.let_go()
@@ -189,6 +190,7 @@ def _replace(place: Place, candidate: Candidate, takes: Collection[str] | None, 
     now = place.now()
     if now is not None and takes is None and kind_of(now) is not candidate.kind:
         raise in_the_way(place.path, "write", kind_of(now))
+    candidate.stamp()
     try:
         rename_over(place, name)
         candidate.let_go()

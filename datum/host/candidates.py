@@ -83,6 +83,14 @@ class Candidate(ABC):
         self.has_name(place, name)
         return name
 
+    def stamp(self) -> None:
+        """Give it the time of now, directly before it gets its place: who started before has not read it (ADR 0044).
+
+        It may have been made long before, to be judged. Where the system refuses, it keeps the time that it has.
+        """
+        with contextlib.suppress(OSError), acting_as(self.actor):
+            os.utime(self.name, dir_fd=self.folder_fd, follow_symlinks=False)
+
     def has_name(self, place: Place, name: str) -> None:
         """Note the name that it has in a place's folder; to be taken away unless it gets its place."""
         self.let_go()

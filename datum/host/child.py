@@ -113,7 +113,12 @@ class Child:
 
 
 def run_prepared(
-    command: Command, prepare: Callable[[], None], *, is_root: bool = False, kill_rest: bool = False
+    command: Command,
+    prepare: Callable[[], None],
+    *,
+    is_root: bool = False,
+    kill_rest: bool = False,
+    fork: Callable[[], int] | None = None,
 ) -> Ended:
     """Fork, prepare, exec, and wait; the deadline covers all of it.
 
@@ -122,6 +127,7 @@ def run_prepared(
         prepare: called in the child. It must import nothing, since the child may have changed its root.
         is_root: whether the program will stand as root, for its HOME.
         kill_rest: whether processes that it leaves behind in its session's group are killed.
+        fork: makes the child, in place of `os.fork`.
 
     Raises:
         PreparationError: `prepare` was refused; the text names the call.
@@ -129,7 +135,7 @@ def run_prepared(
         ValueError: an argument that no program can get.
     """
     end = time.monotonic() + command.timeout
-    child = start(command, prepare, is_root=is_root)
+    child = start(command, prepare, is_root=is_root, fork=fork)
     outputs = {"status": _Output(), "stdout": _Output(), "stderr": _Output()}
     is_late = True
     try:
@@ -147,7 +153,9 @@ def run_prepared(
     )
 
 
-def start(command: Command, prepare: Callable[[], None], *, is_root: bool = False) -> Child:
+def start(
+    command: Command, prepare: Callable[[], None], *, is_root: bool = False, fork: Callable[[], int] | None = None
+) -> Child:
     """Fork, prepare and exec; whether that worked is told by `status`. Arguments and errors as `run_prepared`."""
     environment = _environment(command, is_root=is_root)
     opened: list[int] = []
@@ -157,7 +165,7 @@ def start(command: Command, prepare: Callable[[], None], *, is_root: bool = Fals
         # an empty stdin is a pipe that nobody writes: no device needed below a bare root
         opened.extend(reversed(os.pipe()))
         status, stdout, stderr, stdin = opened[1::2]
-        pid = os.fork()
+        pid = (fork or os.fork)()
         if pid == 0:
             _become(command, prepare, environment, (stdin, stdout, stderr, status))
     except BaseException:

@@ -1,6 +1,6 @@
 """This machine, or an image of one, as the engine gets it: readers and writers of one root."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -52,12 +52,18 @@ class LocalHost:
         self._root: Final = HostRoot.open(root, protected, open_content, shared, runs_programs=runs_programs)
         self._slow: SlowReader | None = None
         self._asked: Final = set() if asked is None else asked
+        self._tell: Callable[[str], None] | None = None
+
+    def tell_waiting(self, tell: Callable[[str], None]) -> None:
+        """Have `tell` called with the unit of each scope that a look waits for, before that."""
+        self._tell = tell
 
     def reader(self) -> LocalReader:
         """Return a reader that has seen nothing yet."""
         self._root.walker.forget()
         reader = LocalReader(self._root, self._slow_reader)
         reader.share_asked(self._asked)
+        reader.tell_waiting(self._tell)
         return reader
 
     def writer(self) -> "LocalWriter":
@@ -97,5 +103,6 @@ class LocalHost:
             path, shared = self._root.path, self._root.shared
             # The child closes every descriptor, so it opens the root itself.
             self._slow = SlowReader(lambda: LocalReader(HostRoot.open(path, shared=shared), None), _SLOW_DEADLINE)
+            self._root.release = self._slow.close
         self._slow.mount_of = mounts.slow_mount
         return self._slow

@@ -28,7 +28,7 @@ SERVICE: Final = "org.freedesktop.systemd1.Service"
 
 _JOB: Final = "org.freedesktop.systemd1.Job"
 # Of a service; its other properties cost a look at its control group each.
-_OF_SERVICE: Final = ("Type", "RemainAfterExit", "Result", "NRestarts", "User")
+_OF_SERVICE: Final = ("Type", "RemainAfterExit", "Result", "NRestarts", "User", "ExecMainStartTimestamp")
 # Seconds: how long a manager may be away that executes itself anew, and between two attempts.
 PATIENCE: Final = 5.0
 _PAUSE: Final = 0.05
@@ -168,6 +168,9 @@ def _unit(properties: Mapping[str, Any], service: Mapping[str, Any], job: str) -
         restarts=service.get("NRestarts") or 0,
         user=service.get("User") or "",
         changed=properties["StateChangeTimestamp"],
+        began=properties["InactiveExitTimestamp"],
+        up_since=properties["ActiveEnterTimestamp"],
+        main_started=service.get("ExecMainStartTimestamp") or 0,
         triggered_by=tuple(properties["TriggeredBy"]),
         triggers=tuple(properties["Triggers"]),
         job=job,

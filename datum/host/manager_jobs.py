@@ -5,10 +5,12 @@ runs: jobs go on, the connection does not. Then it is looked for on another one,
 ended is read off the unit.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
-from datum.host.dbus import MANAGER, MANAGER_PATH, PROPERTIES, Call, Conversation, Refusal
+from attrs import define
+
+from datum.host.dbus import MANAGER, MANAGER_PATH, PROPERTIES, Call, Conversation, Refusal, Signal
 from datum.host.jobs import DONE, job_failed, manager_refused
 from datum.host.manager import SERVICE, UNIT, LocalManagerReader, converse, unit_path
 from datum.host.unit_names import name_fault
@@ -46,6 +48,20 @@ class LocalManagerWriter(LocalManagerReader):
     def restart(self, name: str) -> None:
         """Restart a unit, or start it where it is not active, and wait for the job. Errors as `start`."""
         self._job("restart", "RestartUnit", name)
+
+    def start_socket(self, name: str, services: Sequence[str], *, restart: bool) -> Mapping[str, HostError]:
+        """Start a socket, or restart it, and restart the services around it that run; return what failed, by unit.
+
+        Raises:
+            HostError: `manager-unreachable`, `job-unfinished`; and what `start` raises for a name that is none.
+        """
+        verb = "restart" if restart else "start"
+        # The services first: where the manager did one before it knew of the socket, that is refused, and no harm done.
+        asked = [("restart", "TryRestartUnit", each) for each in services]
+        asked.append((verb, f"{verb.capitalize()}Unit", name))
+        jobs = [_job(*each) for each in asked]
+        _run(jobs)
+        return {job.name: failure for job in jobs if (failure := _failure_of(job)) is not None}
 
     def reload(self, name: str) -> None:
         """Reload a unit and wait for the job. Errors as `start`; `job-failed` with `invalid`: it is not active."""
@@ -109,99 +125,151 @@ class LocalManagerWriter(LocalManagerReader):
             raise _refused(doing, answer)
 
     def _job(self, verb: str, member: str, name: str) -> None:
-        fault = name_fault(name)
-        if fault:
-            raise manager_refused(f"{verb} {name}", fault)
-        try:
-            result = Job(verb, name, to_manager(member, "ss", name, _MODE)).run()
-        except HostError as error:
-            if error.failure is not FailureCause.DEADLINE:
-                raise
-            raise _unfinished(verb, name, error) from error
-        if result != DONE:
-            raise job_failed(verb, name, result, unit_result=_result_of(name))
+        job = _job(verb, member, name)
+        _run([job])
+        if (failure := _failure_of(job)) is not None:
+            raise failure
 
 
+@define
 class Job:
     """One job, from the call to its result."""
 
-    def __init__(self, verb: str, name: str, call: Call) -> None:
-        """Make a job of a unit.
+    # `start`, `stop`, `restart` or `reload`.
+    verb: str
+    # The unit.
+    name: str
+    # What makes the job.
+    call: Call
+    # Of the job, once it is there.
+    path: str = ""
+    # In the manager's word, once it ended.
+    result: str = ""
+    refusal: Refusal | None = None
 
-        Args:
-            verb: `start`, `stop`, `restart` or `reload`.
-            name: the unit.
-            call: what makes the job.
-        """
-        self._verb: Final = verb
-        self._name: Final = name
-        self._call: Final = call
-        # Of the job, once it is there.
-        self._path = ""
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is to be heard of it."""
+        return bool(self.result) or self.refusal is not None
+
+
+def run_job(verb: str, name: str, call: Call) -> str:
+    """Make a job, and return its result in the manager's word.
+
+    Args:
+        verb: `start`, `stop`, `restart` or `reload`.
+        name: the unit.
+        call: what makes the job.
+
+    Raises:
+        HostError: `manager-refused`, `manager-unreachable`.
+    """
+    job = Job(verb, name, call)
+    converse(_Waiting([job]).talk)
+    if job.refusal is not None:
+        raise _refused(f"{verb} {name}", job.refusal)
+    return job.result
+
+
+class _Waiting:
+    """Jobs that are made at once, and waited for."""
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._jobs: Final = jobs
         self._was_asked = False
+        # Results of all jobs that were heard of, by path.
+        self._heard: dict[str, str] = {}
 
-    def run(self) -> str:
-        """Return its result in the manager's word.
-
-        Raises:
-            HostError: `manager-refused`, `manager-unreachable`.
-        """
-        return converse(self._talk)
-
-    def _talk(self, conversation: Conversation) -> str:
+    def talk(self, conversation: Conversation) -> None:
+        """See all of them to their ends; to be called again where the connection is lost."""
         conversation.ask([to_manager("Subscribe"), *_hearing(conversation)])
-        if self._path:
-            return self._wait(conversation)
-        if self._was_asked:
-            # whether the manager took the call is not known; asked once more it may restart twice
-            (found,) = conversation.ask([_get(unit_path(self._name), UNIT, "Job")])
-            self._path = "" if isinstance(found, Refusal) or not found[0][1][0] else found[0][1][1]
-            return self._wait(conversation) if self._path else self._read_off(conversation)
-        self._was_asked = True
-        (answer,) = conversation.ask([self._call])
-        if isinstance(answer, Refusal):
-            raise _refused(f"{self._verb} {self._name}", answer)
-        self._path = answer[0]
-        return self._wait(conversation, is_new=True)
+        is_new = not self._was_asked
+        if is_new:
+            self._make(conversation)
+        for job in self._jobs:
+            if not job.is_over and not job.path:
+                # whether the manager took the call is not known; asked once more it may restart twice
+                (found,) = conversation.ask([_get(unit_path(job.name), UNIT, "Job")])
+                job.path = "" if isinstance(found, Refusal) or not found[0][1][0] else found[0][1][1]
+            if not job.is_over:
+                job.result = self._wait(conversation, job, is_new=is_new) if job.path else _read_off(conversation, job)
 
-    def _wait(self, conversation: Conversation, *, is_new: bool = False) -> str:
-        """Wait for the job; look for it first where it may have ended unheard."""
+    def _make(self, conversation: Conversation) -> None:
+        self._was_asked = True
+        answers = conversation.ask([job.call for job in self._jobs])
+        for job, answer in zip(self._jobs, answers, strict=True):
+            if isinstance(answer, Refusal):
+                job.refusal = answer
+            else:
+                job.path = answer[0]
+
+    def _wait(self, conversation: Conversation, job: Job, *, is_new: bool) -> str:
+        """Wait for a job; look for it first where it may have ended unheard."""
         is_known = is_new
         while True:
-            if not is_known and not self._is_there(conversation):
-                return self._heard(conversation) or self._read_off(conversation)
-            signal = conversation.next_signal(seconds=_PATIENCE)
-            is_known = signal is not None
-            if signal is not None and signal.member == "JobRemoved" and signal.arguments[1] == self._path:
-                return str(signal.arguments[3])
+            if not is_known and not _is_there(conversation, job):
+                self._listen(conversation)
+                return self._heard.get(job.path) or _read_off(conversation, job)
+            self._listen(conversation)
+            if job.path in self._heard:
+                return self._heard[job.path]
+            is_known = self._hear(conversation.next_signal(seconds=_PATIENCE))
 
-    def _heard(self, conversation: Conversation) -> str:
-        """Return the result that came while the manager was asked for the job; empty if none did."""
-        for signal in conversation.signals:
-            if signal.member == "JobRemoved" and signal.arguments[1] == self._path:
-                return str(signal.arguments[3])
-        return ""
+    def _listen(self, conversation: Conversation) -> None:
+        """Take what was told while something was asked."""
+        while conversation.signals:
+            self._hear(conversation.signals.popleft())
 
-    def _is_there(self, conversation: Conversation) -> bool:
-        (answer,) = conversation.ask([_get(self._path, "org.freedesktop.systemd1.Job", "State")])
-        return not isinstance(answer, Refusal)
+    def _hear(self, signal: Signal | None) -> bool:
+        if signal is not None and signal.member == "JobRemoved":
+            self._heard[signal.arguments[1]] = str(signal.arguments[3])
+        return signal is not None
 
-    def _read_off(self, conversation: Conversation) -> str:
-        """Return how a job that nobody heard of must have ended, by the unit."""
-        path = unit_path(self._name)
-        calls = [_get(path, UNIT, "ActiveState")]
-        calls += [_get(path, SERVICE, each) for each in ("Result", "ReloadResult")]
-        active, result, reload_result = (
-            "" if isinstance(answer, Refusal) else answer[0][1] for answer in conversation.ask(calls)
-        )
-        if self._verb == "stop":
-            is_done = active not in _UP
-        elif self._verb == "reload":
-            is_done = active in _UP and reload_result in {"", "success"}
-        else:
-            # one that ends by itself is not active when it has done its work
-            is_done = active in _UP or (active == "inactive" and result == "success")
-        return DONE if is_done else "failed"
+
+def _is_there(conversation: Conversation, job: Job) -> bool:
+    (answer,) = conversation.ask([_get(job.path, "org.freedesktop.systemd1.Job", "State")])
+    return not isinstance(answer, Refusal)
+
+
+def _read_off(conversation: Conversation, job: Job) -> str:
+    """Return how a job that nobody heard of must have ended, by the unit."""
+    path = unit_path(job.name)
+    calls = [_get(path, UNIT, "ActiveState")]
+    calls += [_get(path, SERVICE, each) for each in ("Result", "ReloadResult")]
+    active, result, reload_result = (
+        "" if isinstance(answer, Refusal) else answer[0][1] for answer in conversation.ask(calls)
+    )
+    if job.verb == "stop":
+        is_done = active not in _UP
+    elif job.verb == "reload":
+        is_done = active in _UP and reload_result in {"", "success"}
+    else:
+        # one that ends by itself is not active when it has done its work
+        is_done = active in _UP or (active == "inactive" and result == "success")
+    return DONE if is_done else "failed"
+
+
+def _job(verb: str, member: str, name: str) -> Job:
+    fault = name_fault(name)
+    if fault:
+        raise manager_refused(f"{verb} {name}", fault)
+    return Job(verb, name, to_manager(member, "ss", name, _MODE))
+
+
+def _run(jobs: Sequence[Job]) -> None:
+    """Make jobs at once and wait for all of them; the last one is what it is about."""
+    try:
+        converse(_Waiting(jobs).talk)
+    except HostError as error:
+        if error.failure is not FailureCause.DEADLINE:
+            raise
+        raise _unfinished(jobs[-1], error) from error
+
+
+def _failure_of(job: Job) -> HostError | None:
+    if job.refusal is not None:
+        return _refused(f"{job.verb} {job.name}", job.refusal)
+    return job_failed(job.verb, job.name, job.result, unit_result=_result_of(job.name)) if job.result != DONE else None
 
 
 def to_manager(member: str, signature: str = "", *arguments: Any) -> Call:
@@ -236,13 +304,13 @@ def _refused(doing: str, refusal: Refusal) -> HostError:
     return manager_refused(doing, refusal.text, hint="run datum as root" if is_denied else "")
 
 
-def _unfinished(verb: str, name: str, error: HostError) -> HostError:
+def _unfinished(job: Job, error: HostError) -> HostError:
     """Return the failure of a job that goes on when its time is over."""
     return HostError(
-        f"The job to {verb} {name} had not ended in time, and goes on. {error.detail}",
+        f"The job to {job.verb} {job.name} had not ended in time, and goes on. {error.detail}",
         code="job-unfinished",
         summary="A job of the service manager did not end in time.",
         cause=Cause.DEADLINE,
         failure=FailureCause.DEADLINE,
-        hint=f"see `systemctl status {name}` for what it waits for; the next pass looks again",
+        hint=f"see `systemctl status {job.name}` for what it waits for; the next pass looks again",
     )

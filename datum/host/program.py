@@ -28,7 +28,12 @@ _REFUSED: Final = "A program cannot be run."
 
 
 def run_program(
-    command: Command, *, root: str = "/", read_only: bool = False, account: Account | None = None
+    command: Command,
+    *,
+    root: str = "/",
+    read_only: bool = False,
+    account: Account | None = None,
+    is_enclosed: bool = False,
 ) -> CommandOutcome:
     """Run a program to its end.
 
@@ -40,11 +45,18 @@ def run_program(
             that it talks to can still change things. Where the system has no such namespaces it runs without.
         account: who `command.user` is; None if that is empty. It gets that user's HOME, USER and LOGNAME, and the
             directory is entered before the rights are dropped.
+        is_enclosed: nothing that it started is left when it has ended; not with another root, nor `read_only`.
 
     Raises:
-        HostError: root or directory cannot be entered; this process may not act as that user; it could not be started,
-            ran too long, or ended with an exit code that is no success.
+        HostError: root or directory cannot be entered; this process may not act as that user; it could not be started
+            or enclosed, ran too long, or ended with an exit code that is no success.
     """
+    if is_enclosed:
+        # ctypes costs milliseconds that a plain program need not pay
+        from datum.host.enclosed import run_enclosed
+
+        enter = becoming(account, partial(os.chdir, command.directory))
+        return judge(command, account, lambda complete: run_enclosed(complete, enter))
     return judge(command, account, lambda complete: _run(complete, root, account, read_only=read_only))
 
 

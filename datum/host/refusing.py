@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, NoReturn
 
 from datum.host.staging_set import cannot_be_staged
+from datum.provider.host import HostError
 from datum.provider.manager import ManagerReader, UnitFacts
 
 
@@ -40,6 +41,10 @@ class RefusingManager:
     def restart(self, name: str) -> None:
         """Refuse."""
         _refuse("restart", name)
+
+    def start_socket(self, name: str, services: Sequence[str], *, restart: bool) -> Mapping[str, HostError]:
+        """Refuse."""
+        _refuse("restart" if restart else "start", name, *services)
 
     def reload(self, name: str) -> None:
         """Refuse."""

@@ -42,6 +42,9 @@ class HostRoot:
     mounts: MountReader = field(default=Factory(lambda self: MountReader(self.path), takes_self=True), init=False)
     # How often files were changed here, and programs run, which may have mounted or installed something.
     changes: tuple[int, int] = field(default=(0, 0), init=False)
+    # Ends those who look below network and FUSE mounts, and keep directories open there: they saw what was before a
+    # change, and a file system of which something is open cannot be unmounted.
+    release: Callable[[], None] = field(default=lambda: None, init=False)
 
     @classmethod
     def open(
@@ -72,6 +75,7 @@ class HostRoot:
         files, programs = self.changes
         self.changes = (files + 1, programs + by_program)
         self.walker.forget()
+        self.release()
 
     def run(
         self,
@@ -102,6 +106,9 @@ class HostRoot:
         from datum.host.program import run_program
 
         user = account(command.user) if command.user else None
+        if not read_only:
+            self.walker.forget()
+            self.release()
         if not command.scope or read_only:
             return run_program(command, root=self.path, read_only=read_only, account=user)
         from datum.host.scope import run_scoped

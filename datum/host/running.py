@@ -4,6 +4,7 @@ Another root has none of it: there is no manager, no key and no mount, and nothi
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from datum.host.booted import is_booted
 from datum.provider.manager import ManagerReader, MountEntry
@@ -11,6 +12,12 @@ from datum.provider.manager import ManagerReader, MountEntry
 
 class RunningReader(ABC):
     """The part of `HostReader` that looks at what runs."""
+
+    _tell: Callable[[str], None] | None = None
+
+    def tell_waiting(self, tell: Callable[[str], None] | None) -> None:
+        """Have `tell` called with the unit of each scope that is waited for, before that."""
+        self._tell = tell
 
     @property
     @abstractmethod
@@ -64,4 +71,4 @@ class RunningReader(ABC):
             return True
         from datum.host.scope import await_scope
 
-        return await_scope(name, seconds)
+        return await_scope(name, seconds, self._tell)

@@ -93,16 +93,26 @@ def _run(command: Command, how: _How) -> Ended:
             os.close(descriptor)
 
 
-def await_scope(name: str, seconds: float) -> bool:
+def await_scope(name: str, seconds: float, tell: Callable[[str], None] | None = None) -> bool:
     """Wait until no program runs in a scope of this name, at most so long; return whether that is so.
 
     What a program left behind in its scope, as a daemon that it started, is not waited for.
+
+    Args:
+        name: of scopes that `run_scoped` makes.
+        seconds: how long.
+        tell: called with the unit of each scope that is waited for, before that.
 
     Raises:
         HostError: `manager-unreachable`.
     """
     end = time.monotonic() + seconds
-    while _living(name):
+    told: set[str] = set()
+    while living := _living(name):
+        for unit in living:
+            if tell is not None and unit not in told:
+                tell(unit)
+        told.update(living)
         left = end - time.monotonic()
         if left <= 0:
             return False
@@ -153,7 +163,7 @@ def _make_scope(name: str, pid: int, program: str) -> None:
     Raises:
         HostError: it did not.
     """
-    from datum.host.manager_jobs import Job, to_manager
+    from datum.host.manager_jobs import run_job, to_manager
 
     # A name of its own: what an earlier program left behind keeps that program's scope.
     unit = f"{name}-{pid}-{os.urandom(4).hex()}.scope"
@@ -166,7 +176,7 @@ def _make_scope(name: str, pid: int, program: str) -> None:
         ("TimeoutStopUSec", ("t", _SHUTDOWN)),
     ]
     call = to_manager("StartTransientUnit", "ssa(sv)a(sa(sv))", unit, "fail", properties, [])
-    result = Job("start", unit, call).run()
+    result = run_job("start", unit, call)
     if result != DONE:
         raise job_failed("start", unit, result)
 

@@ -50,6 +50,8 @@ class StagingWriter(LocalWriter):
         self.set: Final = ChangeSet()
         self._judges: list[Judge] = []
         self._written: WrittenSet | None = None
+        # It was to be judged, could not be shown, and has not been judged since.
+        self._is_unjudged = False
 
     def write_file(self, path: str, wanted: FileWrite) -> None:
         """Prepare a regular file, complete and synced; its `validate` becomes one more check.
@@ -229,12 +231,14 @@ class StagingWriter(LocalWriter):
                 `not-restored`: it could not be put back.
         """
         judges = [*self._judges, *(Judge.of_check(check) for check in checks)]
+        self._is_unjudged = False
         if not judges:
             return
         shown = [view for change in self.set.ordered if (view := change.shown())]
         for judge in judges:
             reason = judge.judge(self._root.path, shown)
             if reason and not writes and self.set.ordered:
+                self._is_unjudged = True
                 raise HostError(f"It cannot be shown to a check: {reason}.", code="cannot-be-shown")
             if reason:
                 self._judge_written(judges, reason)
@@ -259,8 +263,11 @@ class StagingWriter(LocalWriter):
         rest to the next pass.
 
         Raises:
-            HostError: `set-incomplete`: one change failed; it says which are made and which are not.
+            HostError: `set-incomplete`: one change failed; it says which are made and which are not. `cannot-be-shown`:
+                nothing has judged it, since it would have to be written first; nothing is changed.
         """
+        if self._is_unjudged:
+            raise HostError("It could not be shown to a check, and nothing has judged it.", code="cannot-be-shown")
         if self._written is not None:
             written, self._written = self._written, None
             written.drop()
@@ -295,6 +302,7 @@ class StagingWriter(LocalWriter):
             change.discard(self._direct)
         self.set.clear()
         self._judges.clear()
+        self._is_unjudged = False
 
     def _stage(
         self,

@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from datum.agent.remotes import LIST
 from datum.agent.settings import _KEYS
 from datum.cli.commands import authors, hosts
 from datum.errors import ExitCode
@@ -98,7 +99,11 @@ def test_bounds_are_those_of_the_code() -> None:
 
 
 def test_keys_of_the_configuration_are_listed() -> None:
-    assert names([row[0] for row in rows(section("operations.md", "### agent.yaml"))]) == set(_KEYS)
+    listed = f"{LIST}."
+    flat = {key for key in _KEYS if not key.startswith(listed)}
+    assert names([row[0] for row in rows(section("operations.md", "### agent.yaml"))]) == flat | {LIST}
+    access = {key.removeprefix(listed) for key in _KEYS if key.startswith(listed)} - {"url"}
+    assert names([row[0] for row in rows(section("operations.md", "### Remotes"))]) == access
 
 
 def test_labels_and_holds_are_listed() -> None:

@@ -71,18 +71,19 @@ def test_e7_what_cannot_converge_has_an_outcome_and_a_reason(host: OwedHost) -> 
 def test_e7_what_a_host_is_follows_from_its_report_and_changes_nothing(host: OwedHost) -> None:
     host.begin(app())
     before = disk(host.machine)
-    for words in (["status", "--json"], ["plan", "--json"], ["report", "--json"]):
+    for words in (["status", "--json"], ["status", "--resources"], ["plan", "--json"], ["report", "--json"]):
         host.fleet.datum(host.machine, *words)
     assert disk(host.machine) == before
     assert host.log() == []
 
 
 def test_e8_a_unit_has_arguments_instances_and_commands_before_it_as_its_user(host: OwedHost) -> None:
-    """No shell reads what is no shell's; what comes before the start runs as the unit's user."""
+    """No shell reads what is no shell's; what comes before and after the start runs as the unit's user and group."""
     text = (
-        "[Service]\nUser=games\n"
+        "[Service]\nUser=games\nGroup=mail\n"
         "ExecStartPre=/bin/sh -c 'id -un > /tmp/app-%i.before'\n"
         "ExecStart=/bin/sleep infinity\n"
+        "ExecStartPost=/bin/sh -c 'id -gn > /tmp/app-%i.after'\n"
         f"{INSTALL}"
     )
     job = {"on_calendar": ["daily"], "argv": ["/usr/bin/printf", "%s|", "a b", "$HOME", "`id`", ";", "100%", "'"]}
@@ -90,13 +91,15 @@ def test_e8_a_unit_has_arguments_instances_and_commands_before_it_as_its_user(ho
         {
             "unit:app@.service": {"content": text},
             "service:app@one": {"running": True, "enabled": True, "settle": 0.1},
-            "service:app@two": {"running": True, "settle": 0.1},
+            "service:app@two": {"running": True, "enabled": False, "settle": 0.1},
             "timer:app": job,
         }
     )
     assert done.told["outcome"] == "converged"
     assert host.sh("systemctl is-active app@one app@two") == "active\nactive"
+    assert host.sh("systemctl is-enabled app@one app@two || :") == "enabled\ndisabled"
     assert host.sh("cat /tmp/app-one.before /tmp/app-two.before") == "games\ngames"
+    assert host.sh("cat /tmp/app-one.after /tmp/app-two.after") == "mail\nmail"
     host.sh("systemctl start --wait app.service")
     assert host.sh("journalctl -u app.service -o cat -t printf --no-pager") == "a b|$HOME|`id`|;|100%|'|"
     host.sh("systemctl stop app@one app@two; rm -f /tmp/app-*")
@@ -155,6 +158,36 @@ def test_h6_what_an_action_concerns_is_observed_after_it(host: OwedHost) -> None
     assert changes["running"] == (False, True)
 
 
+def test_h6_the_state_of_every_service_is_shown_and_nothing_is_changed(host: OwedHost) -> None:
+    """Whether it runs, is enabled, and owes something; what a pass would do about it."""
+
+    def standing() -> dict[str, Any]:
+        # What journald still had to write is no change of whoever looks.
+        return {path: seen for path, seen in disk(host.machine).items() if not path.startswith("/var/log/journal")}
+
+    def service() -> dict[str, Any]:
+        before = standing()
+        told = json.loads(host.fleet.datum(host.machine, "status", "--resources", "--json"))
+        assert standing() == before
+        found: dict[str, Any] = {one["id"]: one for one in told["resources"]}["service:app"]
+        return found
+
+    host.begin(app(enabled=True))
+    seen = service()
+    assert (seen["in_sync"], seen["actions"]) == (True, [])
+    assert {name: seen["fields"][name] for name in ("running", "enabled", "owes")} == {
+        "running": True, "enabled": True, "owes": None,
+    }  # fmt: skip
+    host.sh("systemctl set-property --runtime app Markers=needs-restart; systemctl disable app")
+    seen = service()
+    assert seen["in_sync"] is False
+    assert (seen["fields"]["enabled"], seen["fields"]["owes"]) == (False, "restart")
+    assert [action["operation"] for action in seen["actions"]] == ["update", "restart"]
+    host.sh("systemctl stop app")
+    assert service()["fields"]["running"] is False
+    assert host.log() == []
+
+
 def test_m9_what_a_declaration_needs_follows_from_it_and_is_judged_for_every_host(scene: Scene) -> None:
     """Before anything is delivered: a service that lists what no resource is, on whichever host."""
     lists = {"service:app": {"running": True, "restart_on": ["file:/etc/app.conf"]}}
@@ -174,6 +207,61 @@ def test_m9_what_a_declaration_needs_follows_from_it_and_is_judged_for_every_hos
     assert ran.json["hosts"] == ["web1"], "the only one that is sound"
 
 
+def test_m9_what_nothing_declares_is_told_where_that_can_be_known(scene: Scene) -> None:
+    """What is named as needed and declared nowhere on that host is an error; an account declared absent a warning.
+
+    A unit, package or account that the system brings is declared nowhere: of those the plan of a host says it.
+    """
+    named = {
+        "service:app": {"running": True, "requires": ["package:app", "unit:app.service"], "after": ["user:app"]},
+        "unit:other.service": {"content": "[Service]\nUser=gone\nExecStart=/bin/sleep 9\n"},
+        "file:/etc/of-gone": {"content": "", "owner": "gone", "group": "gone"},
+        "user:gone": {"absent": True},
+        "group:gone": {"absent": True},
+    }
+    scene.commit_files(
+        {
+            "fleet.yaml": json.dumps(HEAD),
+            "hosts/web1.yaml": json.dumps({"resources": {"service:app": named.pop("service:app")}}),
+            "hosts/web2.yaml": json.dumps({"resources": named}),
+        }
+    )
+    ran = run("validate", "--fleet", scene.url, "--json")
+    assert ran.code == 65
+    found = [(one["code"], one["resource"], one["severity"]) for one in ran.json["diagnostics"]]
+    assert found.count(("unknown-reference", "service:app", "error")) == 3
+    assert sorted(one for one in found if one[0] != "unknown-reference") == [
+        ("needs-what-is-absent", "file:/etc/of-gone", "warning"),
+        ("needs-what-is-absent", "file:/etc/of-gone", "warning"),
+        ("needs-what-is-absent", "unit:other.service", "warning"),
+    ]
+
+
+def test_m9_a_service_waits_for_its_package_unit_and_account_without_being_told(scene: Scene) -> None:
+    resources: dict[str, dict[str, Any]] = {
+        "package:app": {},
+        "user:app": {"group": "app"},
+        "group:app": {},
+        "file:/usr/local/bin/app": {"content": "", "mode": "0755"},
+        "file:/etc/app.conf": {"content": "", "owner": "app", "group": "app"},
+        "unit:app.service": {"content": "[Service]\nUser=app\nExecStart=/usr/local/bin/app\n"},
+        "service:app": {"running": True, "restart_on": ["file:/etc/app.conf"]},
+    }
+    scene.commit(resources)
+    edges = run("graph", "--fleet", scene.url, "--json").json["dependencies"]
+    known = {(edge["source"], edge["target"], edge["kind"]) for edge in edges}
+    assert known >= {
+        ("service:app", "package:app", "after"),
+        ("service:app", "unit:app.service", "requires"),
+        ("service:app", "file:/etc/app.conf", "after"),
+        ("unit:app.service", "user:app", "requires"),
+        ("unit:app.service", "file:/usr/local/bin/app", "requires"),
+        ("file:/etc/app.conf", "user:app", "requires"),
+        ("file:/etc/app.conf", "group:app", "requires"),
+        ("user:app", "group:app", "requires"),
+    }
+
+
 def test_m10_equal_declarations_of_two_modules_are_one_and_others_are_refused(scene: Scene) -> None:
     def fleet(*others: Mapping[str, Any]) -> dict[str, Any]:
         files: dict[str, Any] = {"fleet.yaml": HEAD, "hosts/web1.yaml": {"layers": {"role": ["a", "b"]}}}
@@ -183,11 +271,13 @@ def test_m10_equal_declarations_of_two_modules_are_one_and_others_are_refused(sc
 
     one = {
         "package:app": {"version": ">=1"},
+        "file:/etc/app.conf": {"mode": "0640", "content": "one\n"},
         "unit:app.service": {"content": unit_text()},
         "user:app": {"shell": "/bin/sh"},
     }
     other = {
         "package:app": {"version": ">=2"},
+        "file:/etc/app.conf": {"mode": "0640", "content": "other\n"},
         "unit:app.service": {"content": "x\n"},
         "user:app": {"shell": "/bin/bash"},
     }
@@ -212,6 +302,10 @@ def test_m13_what_a_service_cannot_read_fails_the_pass_with_its_own_words(host: 
     told = "".join(one["detail"] for one in entry["diagnostics"])
     assert "Permission denied" in told
     assert "password" not in told
+    # It was to be known before.
+    (warned,) = run("validate", "--fleet", str(host.repository.path), "--json").json["diagnostics"]
+    assert (warned["code"], warned["resource"]) == ("unreadable-by-account", f"file:{CONF}")
+    assert "games" in warned["hint"]
     again = host.apply(code=None)
     assert again.code in {1, 3}
     assert again.entry("service:app", "create")["outcome"] == "busy"
@@ -221,6 +315,7 @@ def test_m13_what_a_service_cannot_read_fails_the_pass_with_its_own_words(host: 
     host.apply(
         {**app(unit=unit), f"file:{CONF}": {"content": "password\n", "mode": "0600", "owner": "games"}}, code=None
     )
+    assert run("validate", "--fleet", str(host.repository.path), "--json").json["diagnostics"] == []
     host.sh("systemctl start app")
     host.apply()
     assert host.sh("systemctl is-active app") == "active"
@@ -249,7 +344,27 @@ def test_m16_run_once_is_a_command_whose_guard_is_seen_on_the_host(host: OwedHos
     assert host.log() == ["ran"], "what it made is gone: no record of this pass says otherwise"
 
 
-def test_m16_while_stopped_is_refused_and_not_passed_over(scene: Scene) -> None:
-    resources = {"file:/etc/a": {"content": "", "while_stopped": "service:app"}}
-    (found,) = refused(scene, {"fleet.yaml": HEAD, "hosts/web1.yaml": {"resources": resources}})
-    assert found["code"] == "not-in-this-version"
+def test_m16_while_stopped_stops_changes_and_starts_again_even_when_the_change_fails(host: OwedHost) -> None:
+    """Once for all that change; what nothing would start again after a kill cannot be named."""
+    around: dict[str, Any] = {"while_stopped": ["service:app"]}
+    stops = "ExecStopPost=/bin/sh -c 'echo stop >> /run/app.log'\n"
+
+    def declared(text: str, **about: Any) -> dict[str, Any]:
+        resources = app(text, unit=unit_text(more=stops), **about)
+        return {
+            **resources,
+            f"file:{CONF}": {**resources[f"file:{CONF}"], **around},
+            "file:/etc/app.more": {"content": f"{text}\n", **around},
+        }
+
+    host.begin(declared("one"))
+    host.apply(declared("two"))
+    assert host.log() == ["stop", "start two"]
+    failing = {"command:app": {"run": ["false"], "creates": "/srv/app-made", **around}}
+    host.apply({**declared("two"), **failing}, code=1)
+    assert host.log() == ["stop", "start two"]
+    assert host.sh("systemctl is-active app") == "active"
+    host.declare(declared("three", running=None, enabled=True))
+    done = host.plan()
+    assert done.code == 65
+    assert {found["code"] for found in done.told["error"]["diagnostics"]} == {"cannot-be-stopped"}

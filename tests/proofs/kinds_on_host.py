@@ -15,10 +15,9 @@ from tests.harness.plugin import SOURCES, AgentBind
 from tests.harness.spec import Bind
 from tests.proofs.on_host import FleetOnHost
 from tests.proofs.scenarios import KINDS
-from tests.proofs.stage import Stage, State
+from tests.proofs.stage import UNLIMITED, Stage, State
 
 TESTS: Final = Path(__file__).resolve().parents[1]
-UNLIMITED: Final = {"limits": dict.fromkeys(("removals", "replaces", "changed"), "none")}
 _KEPT: Final = "/mnt/kept"
 _BETWEEN: Final = "from pathlib import Path; from tests.proofs.scenarios import KINDS; KINDS.between(Path('/'))"
 # Where the scenario puts all that it has, and nothing else of the image changes.

@@ -18,13 +18,13 @@ from tests.harness.booted import Booted
 from tests.harness.keeper import make_cgroup, remove_cgroup
 from tests.harness.plugin import AgentBind
 from tests.proofs.on_host import FleetOnHost
+from tests.proofs.stage import UNLIMITED
 
 Resources = Mapping[str, Mapping[str, Any]]
 
 CONF: Final = "/etc/app.conf"
 MORE: Final = "/etc/app.more"
 UNIT_FILE: Final = "/etc/systemd/system/app.service"
-UNLIMITED: Final = {"limits": dict.fromkeys(("removals", "replaces", "changed"), "none")}
 OWN: Final = "etc/datum var/lib/datum var/log/datum"
 REFRESHES: Final = ("reload", "restart")
 _SHOWN: Final = "ActiveState,SubState,InvocationID,NRestarts,Markers,NeedDaemonReload"

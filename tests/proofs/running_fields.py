@@ -46,6 +46,10 @@ RUNNING_FIELDS: Final[Mapping[str, Proof]] = {
         "cat AT", "text", "echo spoilt > AT; systemctl reload @NAME@; rm AT.read",
         text=_RELOAD, running=True, reload_on=["file:/srv/@NAME@"],
     ),
+    "service.when_stale": _service(
+        _READ, "text", "rm AT.read; sleep 0.1; touch AT",
+        running=True, restart_on=["file:/srv/@NAME@"], when_stale="restart",
+    ),
     "service.settle": _service(
         "systemctl is-active @NAME@", "active", "systemctl stop @NAME@", running=True, settle=0.3,
     ),

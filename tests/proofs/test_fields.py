@@ -15,10 +15,10 @@ from tests.proofs import fields as of_types
 from tests.proofs.fields import CONTRIBUTE, FAILING_FIELDS, FILES, LINKS, PROGRAMS, Proof, text_at
 from tests.proofs.on_host import FleetOnHost
 from tests.proofs.source_fields import SOURCE_FIELDS
+from tests.proofs.stage import UNLIMITED
 
 PROVEN_FIELDS: Final = {**of_types.PROVEN_FIELDS, **SOURCE_FIELDS}
 PLACES: Final = {"overlay", "booted-bookworm", "booted-trixie", "recorded"}
-UNLIMITED: Final = {"limits": {"removals": "none", "replaces": "none", "changed": "none"}}
 
 
 def fields() -> dict[str, list[str]]:

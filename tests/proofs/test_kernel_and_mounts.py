@@ -10,10 +10,12 @@ from attrs import frozen
 
 from tests.harness.booted import Booted
 from tests.harness.plugin import AgentBind
+from tests.proofs.enrolled import Enrolled, fleet_and_machine
 from tests.proofs.fields import text_at
 from tests.proofs.kernel_fields import KERNEL_FIELDS
-from tests.proofs.on_host import FleetOnHost, reports
-from tests.proofs.test_fields import UNLIMITED, expected, fields
+from tests.proofs.on_host import PLACE
+from tests.proofs.stage import HOST, UNLIMITED
+from tests.proofs.test_fields import expected, fields
 
 KINDS: Final = ("hostname", "mount", "sysctl", "timezone")
 DATA: Final = "mount:/srv/data"
@@ -24,24 +26,8 @@ LOOPS: Final = "mknod /dev/loop-control c 10 237; for n in $(seq 0 63); do mknod
 
 
 @frozen
-class Host:
-    """A running Debian that is enrolled in a fleet."""
-
-    machine: Booted
-    fleet: FleetOnHost
-
-    def apply(self, resources: Mapping[str, Mapping[str, Any]], code: int = 0) -> dict[str, Any]:
-        """Declare, apply, and return what became of each resource."""
-        self.fleet.commit(resources, fleet=UNLIMITED)
-        self.fleet.datum(self.machine, "apply", code=code)
-        return {entry["id"]: entry for entry in reports(self.machine)[-1]["resources"]}
-
-    def again(self) -> None:
-        """See that a second pass has nothing to do."""
-        assert "nothing to do" in self.fleet.datum(self.machine, "apply")
-
-    def sh(self, script: str) -> str:
-        return self.machine.run(["sh", "-c", script], check=False).stdout.strip()
+class Host(Enrolled[Booted]):
+    """It, and what the scripts of the proofs say of it."""
 
     def shown(self) -> dict[str, str]:
         """Return what the scripts of the proofs print, in one line each."""
@@ -50,11 +36,7 @@ class Host:
 
 @pytest.fixture
 def host(make_booted: Callable[..., Booted], agent_bind: AgentBind, tmp_path: Path) -> Host:
-    fleet = FleetOnHost(tmp_path, agent_bind)
-    fleet.commit({"file:/etc/nothing": {"content": ""}})
-    machine = make_booted(binds=(fleet.bind,))
-    fleet.enrol(machine)
-    return Host(machine, fleet)
+    return Host(*fleet_and_machine(make_booted, agent_bind, tmp_path))
 
 
 def test_what_the_schemas_claim_is_proven_and_what_is_proven_is_claimed() -> None:
@@ -73,7 +55,7 @@ def test_every_field_is_made_and_repaired_on_a_booted_debian(host: Host) -> None
     resources: dict[str, Mapping[str, object]] = {}
     for field, proof in KERNEL_FIELDS.items():
         resources.update(proof.at(field))
-    host.apply(resources)
+    host.become(resources)
     assert host.shown() == expected(KERNEL_FIELDS)
     host.again()
     for field, proof in KERNEL_FIELDS.items():
@@ -96,56 +78,81 @@ def test_a_disk_what_lies_on_it_and_what_shows_it_again_are_one_pass(host: Host)
         "mount:/srv/again": {"source": "/srv/data/sub", "options": ["bind", "ro"]},
         "file:/srv/data/sub/seen": {"content": "seen\n"},
     }
-    host.apply(resources)
+    host.become(resources)
     host.again()
     # Its mode and owner are those of what is mounted.
     resources["directory:/srv/data"] = {"mode": "0750"}
-    host.apply(resources)
+    host.become(resources)
     assert host.sh("cat /srv/again/seen; findmnt -n -o FSTYPE /srv/data; stat -c %a /srv/data") == "seen\next4\n750"
     assert host.sh("touch /srv/again/x 2>&1").endswith("Read-only file system")
     host.again()
     resources[DATA] = {**IMAGE, "options": ["loop", "nofail", "noexec", "nosuid"]}
-    assert host.apply(resources)[DATA]["outcome"] == "applied"
+    assert host.become(resources)[DATA]["outcome"] == "applied"
     assert {"noexec", "nosuid"} <= set(host.sh("findmnt -n -o OPTIONS /srv/data").split(","))
     resources[DATA] = {**IMAGE, "options": ["loop", "nofail", "nosuid"]}
-    host.apply(resources)
+    host.become(resources)
     live = set(host.sh("findmnt -n -o OPTIONS /srv/data").split(","))
     assert "nosuid" in live
     assert "noexec" not in live
     host.again()
     assert host.sh("systemctl show -p NeedDaemonReload --value srv-data.mount") == "no"
     absent = {"absent": True, "allow": ["outage"]}
-    host.apply({DATA: absent, "mount:/srv/again": absent})
+    host.become({DATA: absent, "mount:/srv/again": absent})
     assert host.sh("findmnt /srv/data; findmnt /srv/again; grep /srv/ /etc/fstab; ls /srv/data /srv/data.img") == (
         "/srv/data.img\n\n/srv/data:"
     )
 
 
 def test_a_busy_mount_is_named_held_and_at_last_gone(host: Host) -> None:
-    host.apply({DATA: {"source": "tmpfs", "fstype": "tmpfs"}})
+    host.become({DATA: {"source": "tmpfs", "fstype": "tmpfs"}})
     absent = {"absent": True, "allow": ["outage", "data_loss"]}
-    held = host.apply({DATA: {"absent": True}}, code=1)
+    held = host.become({DATA: {"absent": True}}, code=1)
     assert held[DATA]["outcome"] == "held"
     host.sh("cd /srv/data && setsid sleep 1000 < /dev/null > /dev/null 2>&1 &")
-    failed = host.apply({DATA: absent}, code=1)
+    failed = host.become({DATA: absent}, code=1)
     assert failed[DATA]["outcome"] in {"failed", "busy"}
     assert "sleep (" in json.dumps(failed[DATA])
     assert host.sh("grep -c /srv/data /etc/fstab") == "1"
     host.sh("kill $(pidof sleep)")
-    assert host.apply({DATA: absent})[DATA]["outcome"] == "applied"
+    assert host.become({DATA: absent})[DATA]["outcome"] == "applied"
     assert host.sh("findmnt /srv/data; grep /srv/data /etc/fstab; ls -d /srv/data") == "/srv/data"
     host.again()
 
 
 def test_a_dropped_mount_stays(host: Host) -> None:
-    host.apply({DATA: {"source": "tmpfs", "fstype": "tmpfs"}})
-    host.apply({"file:/etc/nothing": {"content": ""}})
+    host.become({DATA: {"source": "tmpfs", "fstype": "tmpfs"}})
+    host.become({"file:/etc/nothing": {"content": ""}})
     assert host.sh("findmnt -n -o FSTYPE /srv/data; grep -c /srv/data /etc/fstab") == "tmpfs\n1"
+
+
+# A root with a mount(8) of its own.
+OTHER_ROOT: Final = """
+mkdir -p /mnt/root/etc /mnt/root/proc /mnt/root/srv/data /mnt/root/usr/bin; cd /mnt/root
+ln -s usr/bin bin; cp /usr/bin/mount usr/bin
+for file in $(ldd /usr/bin/mount | grep -o '/lib[^ ]*'); do mkdir -p ".${file%/*}"; cp "$file" ".$file"; done
+mount -t proc proc proc; mount -t tmpfs -o noexec tmpfs srv/data
+"""
+
+
+def test_below_another_root_nothing_of_what_is_mounted_there_is_touched(host: Host) -> None:
+    """It may be the disk of an image, and its mounts are the running system's."""
+    host.sh(OTHER_ROOT)
+    host.fleet.datum(host.machine, "init", "--repo", PLACE, "--host", HOST, "--no-timer", "--root", "/mnt/root")
+    before = host.sh("cat /proc/self/mountinfo /etc/fstab")
+    for options in (["noexec"], ["nosuid"], []):
+        host.fleet.commit({DATA: {"source": "tmpfs", "fstype": "tmpfs", "options": options}}, fleet=UNLIMITED)
+        host.fleet.datum(host.machine, "apply", "--root", "/mnt/root")
+        assert host.sh("cut -d ' ' -f 4 /mnt/root/etc/fstab") == ",".join(options or ["defaults"])
+        assert "nothing to do" in host.fleet.datum(host.machine, "apply", "--root", "/mnt/root")
+    host.fleet.commit({DATA: {"absent": True}}, fleet=UNLIMITED)
+    host.fleet.datum(host.machine, "apply", "--root", "/mnt/root")
+    assert host.sh("cat /mnt/root/etc/fstab") == ""
+    assert host.sh("cat /proc/self/mountinfo /etc/fstab") == before
 
 
 def test_systemd_learns_of_an_fstab_that_somebody_changed(host: Host) -> None:
     """Else it may mount the old device over the new one (systemd 3568)."""
-    host.apply({DATA: {"source": "tmpfs", "fstype": "tmpfs"}})
+    host.become({DATA: {"source": "tmpfs", "fstype": "tmpfs"}})
     host.sh("sleep 1; echo '# more' >> /etc/fstab; touch /etc/fstab")
     assert host.sh("systemctl show -p NeedDaemonReload --value srv-data.mount") == "yes"
     host.fleet.datum(host.machine, "apply")
@@ -161,22 +168,22 @@ def test_keys_that_are_shadowed_missing_or_not_to_be_set(host: Host) -> None:
         "sysctl:net/no/such_key": {"value": 1},
         "sysctl:vm/swappiness": {"value": 11},
     }
-    found = host.apply(resources, code=1)
+    found = host.become(resources, code=1)
     assert host.sh(f"cat /proc/sys/{key}") == "1"
     assert found[f"sysctl:{key}"]["outcome"] == "unverified"
     assert found["sysctl:net/no/such_key"]["outcome"] == "failed"
     # /proc/sys is read-only in this container: what is kept is the file.
     assert found["sysctl:vm/swappiness"]["outcome"] == "applied"
-    found = host.apply(resources, code=1)
+    found = host.become(resources, code=1)
     assert "/etc/sysctl.d/99-other.conf:2" in json.dumps(found[f"sysctl:{key}"])
     del resources["sysctl:net/no/such_key"]
     resources["file:/etc/sysctl.d/99-other.conf"] = {"absent": True}
-    host.apply(resources)
+    host.become(resources)
     host.again()
     assert host.sh("/lib/systemd/systemd-sysctl --cat-config | grep ^vm.swappiness") == "vm/swappiness = 11"
     host.sh(f"echo 0 > /proc/sys/{key}; /lib/systemd/systemd-sysctl")
     assert host.sh(f"cat /proc/sys/{key}") == "1"
-    dropped = host.apply({"file:/etc/nothing": {"content": ""}})
+    dropped = host.become({"file:/etc/nothing": {"content": ""}})
     assert "stays until the next boot" in json.dumps(dropped[f"sysctl:{key}"])
     assert host.sh(f"cat /proc/sys/{key}; ls /etc/sysctl.d | grep datum") == "1"
 
@@ -186,13 +193,13 @@ def test_what_shows_the_time_is_restarted_with_the_zone(host: Host) -> None:
         "timezone:host": {"zone": "Etc/UTC"},
         "service:cron": {"running": True, "settle": 0.1, "restart_on": ["timezone:host"]},
     }
-    host.apply(resources)
+    host.become(resources)
     before = host.sh("systemctl show -p InvocationID --value cron")
     resources["timezone:host"] = {"zone": "UTC"}
-    host.apply(resources)
+    host.become(resources)
     assert host.sh("systemctl show -p InvocationID --value cron") == before
     resources["timezone:host"] = {"zone": "America/New_York"}
-    host.apply(resources)
+    host.become(resources)
     assert host.sh("systemctl show -p InvocationID --value cron") != before
-    found = host.apply({"timezone:host": {"zone": "America/New_Yrk"}}, code=1)
+    found = host.become({"timezone:host": {"zone": "America/New_Yrk"}}, code=1)
     assert "America/New_York" in json.dumps(found["timezone:host"])

@@ -1,5 +1,6 @@
 """Sources of packages on a Debian: read by its apt, their keys tried on an archive that is signed; no network."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -11,8 +12,8 @@ from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
 from tests.proofs.archive import PLACE, Archive, Deb
 from tests.proofs.on_host import FleetOnHost
+from tests.providers.host_cases import FIXTURES
 from tests.providers.package_source.test_openpgp import ONE, TWO
-from tests.providers.whole_cases import FIXTURES
 
 KEYS: Final = FIXTURES / "keys"
 SOURCES: Final = "/etc/apt/sources.list.d"
@@ -79,7 +80,8 @@ def test_another_key_is_refused_by_apt_or_before_it_is_written(machine: Oneshot,
     fleet.commit(source(keys=[{"source": "files/two.asc"}]), files=FILES)
     fleet.enrol(machine)
     fleet.datum(machine, "apply")
-    assert "NO_PUBKEY" in sh(machine, "apt-get update")
+    # What gpgv says, and what sqv says, by which apt 3 has signatures looked at.
+    assert re.search("NO_PUBKEY|Missing key", sh(machine, "apt-get update"))
     before = sh(machine, f"sha256sum {KEY} {SOURCES}/*")
     fleet.commit(source(keys=[{"source": "files/one.asc"}], fingerprint=TWO, enabled=False), files=FILES)
     said = fleet.datum(machine, "apply", code=65)

@@ -46,6 +46,9 @@ def judge(found: Fidelity, name: str) -> None:
     # Everything is made once, and what is started once owes no restart.
     assert len(order) == len(set(order))
     assert {entry["operation"] for entry in found.done if entry["outcome"] == "applied"} == {"create"}
+    # What only a package could have started has a refresh planned that may come to nothing; a unit file starts nothing.
+    refreshed = [origin for origin, operation in found.operations if operation in {"restart", "reload"}]
+    assert set(refreshed) <= ({"service:app"} if name == "packaged" else set())
 
 
 def known_after(found: Fidelity, origin: str) -> list[str]:
@@ -159,3 +162,21 @@ def make_image(machine: Machine) -> None:
 
 def outside(machine: Machine) -> dict[str, Any]:
     return {path: about for path, about in machine.changes().items() if not path.startswith((IMAGE, "/tmp", "/srv"))}
+
+
+def test_a_service_goes_before_the_package_that_brought_it(
+    make_booted: Callable[..., Booted], fleet: FleetOnHost
+) -> None:
+    """Else it would be gone when its turn comes, and the plan had said what was not done."""
+    fleet.commit({"package:app": {}, "service:app": {"running": True, "enabled": True}})
+    machine = make_booted(binds=(fleet.bind,))
+    Archive(machine).publish(APP)
+    enrol(fleet, machine)
+    plan_and_apply(fleet, machine).judge()
+    gone = {"absent": True, "allow": ["outage", "data_loss"]}
+    fleet.commit({"package:app": gone, "service:app": gone})
+    found = plan_and_apply(fleet, machine)
+    found.judge()
+    assert found.operations == [("service:app", "delete"), ("package:app", "delete")]
+    assert {entry["outcome"] for entry in found.done} == {"applied"}
+    assert_quiet(fleet, machine)

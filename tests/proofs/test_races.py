@@ -42,10 +42,9 @@ from tests.proofs.racing.cells import (
     lay_out_vault,
     races_of,
 )
-from tests.proofs.stage import FLEET
+from tests.proofs.stage import FLEET, UNLIMITED
 
 PROGRAMS: Final = "/opt/racing"
-UNLIMITED: Final = {"limits": {"removals": "none", "replaces": "none", "changed": "none"}}
 KINDS: Final = sorted({name.partition("-")[0] for name in OPERATIONS})
 # Of each of them.
 PASSES: Final = 5

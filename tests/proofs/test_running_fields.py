@@ -9,7 +9,8 @@ from tests.harness.booted import Booted
 from tests.harness.plugin import AgentBind
 from tests.proofs.on_host import FleetOnHost
 from tests.proofs.running_fields import REPAIRED, RUNNING_FIELDS, UNIT_FILES
-from tests.proofs.test_fields import UNLIMITED, expected, fields, sh
+from tests.proofs.stage import UNLIMITED
+from tests.proofs.test_fields import expected, fields, sh
 
 
 def test_what_a_schema_claims_is_proven_and_what_is_proven_is_claimed() -> None:

@@ -12,6 +12,7 @@ from tests.harness.booted import Booted
 from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
 from tests.proofs.archive import Archive, Deb
+from tests.proofs.enrolled import Enrolled, fleet_and_machine
 from tests.proofs.on_host import FleetOnHost, others_changed, reports
 
 CONF: Final = "/etc/app.conf"
@@ -26,20 +27,13 @@ ExecReload=/bin/sh -c '[ ! -e /run/broken ] && echo "reload $(cat {CONF})" >> /r
 
 
 @frozen
-class Host:
-    """A running Debian that is enrolled in a fleet."""
-
-    machine: Booted
-    fleet: FleetOnHost
+class Host(Enrolled[Booted]):
+    """It, and what its services say and did."""
 
     def apply(self, resources: Mapping[str, dict[str, Any]], *words: str, code: int = 0) -> str:
         """Declare, and apply."""
         self.fleet.commit(resources, fleet={"limits": {"changed": "none"}})
         return self.fleet.datum(self.machine, "apply", *words, code=code)
-
-    def again(self) -> None:
-        """See that a second pass has nothing to do."""
-        assert "nothing to do" in self.fleet.datum(self.machine, "apply")
 
     def report(self) -> dict[str, Any]:
         return reports(self.machine)[-1]
@@ -48,20 +42,13 @@ class Host:
         """Return what the unit did since this was asked for last."""
         return self.sh("cat /run/app.log; : > /run/app.log").splitlines()
 
-    def sh(self, script: str) -> str:
-        return self.machine.run(["sh", "-c", script], check=False).stdout.strip()
-
     def invocation(self, name: str = "app") -> str:
         return self.sh(f"systemctl show -p InvocationID --value {name}")
 
 
 @pytest.fixture
 def host(make_booted: Callable[..., Booted], agent_bind: AgentBind, tmp_path: Path) -> Host:
-    fleet = FleetOnHost(tmp_path, agent_bind)
-    fleet.commit({"file:/etc/nothing": {"content": ""}})
-    machine = make_booted(binds=(fleet.bind,))
-    fleet.enrol(machine)
-    return Host(machine, fleet)
+    return Host(*fleet_and_machine(make_booted, agent_bind, tmp_path))
 
 
 def app(text: str = "one", /, **about: Any) -> dict[str, dict[str, Any]]:

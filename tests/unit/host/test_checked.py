@@ -114,6 +114,9 @@ def test_what_cannot_be_shown_and_must_not_be_written_is_not(root: Path, writer:
     assert found[0].detail == "It cannot be shown to a check: no namespaces."
     assert {path: entry for path, entry in tree(root).items() if ".datum~.dpkg-tmp" not in path} == before
     assert writer.remarks == []
+    with refused("cannot-be-shown"):
+        writer.commit()
+    assert {path: entry for path, entry in tree(root).items() if ".datum~.dpkg-tmp" not in path} == before
     writer.judge([check(WHOLE)])
     writer.commit()
     assert set(names(root / "etc")) == {*CHANGED, "other"} - {"gone", "old.d"}

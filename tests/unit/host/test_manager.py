@@ -228,6 +228,88 @@ def test_a_job_that_ends_while_its_manager_is_asked_for_it_is_heard(
     LocalManagerWriter().start("a.service")
 
 
+ONE, TWO = f"{JOB}1", f"{JOB}2"
+
+
+def paired(*results: tuple[str, str], verb: str = "StartUnit") -> Handler:
+    """Return a manager that takes the jobs of a service and its socket, and tells these results once it has both."""
+
+    def answer(line: Line, member: str, _path: str, _arguments: tuple[Any, ...]) -> Any:
+        if member == "Get":
+            return GONE
+        if member == verb:
+            for path, result in results:
+                line.job_removed(path, result)
+        return ("o", (ONE if member == "TryRestartUnit" else TWO,)) if member.endswith("Unit") else ("", ())
+
+    return answer
+
+
+def failures_of(*, restart: bool = False) -> dict[str, str]:
+    found = LocalManagerWriter().start_socket("s.socket", ["s.service"], restart=restart)
+    return {name: error.detail for name, error in found.items()}
+
+
+@pytest.mark.parametrize(("restart", "verb"), [(False, "StartUnit"), (True, "RestartUnit")])
+def test_a_socket_and_its_service_are_jobs_that_are_made_at_once(serve: Serve, restart: bool, verb: str) -> None:
+    found = serve(paired((TWO, "done"), (ONE, "done"), verb=verb))
+    assert failures_of(restart=restart) == {}
+    assert [call for call in found.calls if call != "Ping"] == ["Subscribe", "TryRestartUnit", verb]
+
+
+def test_jobs_that_are_made_at_once_are_sent_in_one_piece(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the manager may do one before it knows of the other."""
+    serve(paired((TWO, "done"), (ONE, "done")))
+    sent: list[bytes] = []
+    monkeypatch.setattr(dbus, "prep_socket", recording(sent))
+    assert failures_of() == {}
+    assert [data for data in sent if b"TryRestartUnit" in data and b"StartUnit" in data.partition(b"TryRestartUnit")[2]]
+
+
+def recording(sent: list[bytes]) -> Callable[..., Any]:
+    """Return what connects, and notes what is sent."""
+    connect = vars(dbus)["prep_socket"]
+
+    class Recorded:
+        def __init__(self, sock: Any) -> None:
+            self.sock = sock
+
+        def sendall(self, data: bytes) -> None:
+            sent.append(data)
+            self.sock.sendall(data)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.sock, name)
+
+    return lambda *words, **options: Recorded(connect(*words, **options))
+
+
+def test_each_job_that_failed_is_told_by_its_unit(serve: Serve) -> None:
+    serve(paired((ONE, "timeout"), (TWO, "failed")))
+    found = failures_of()
+    assert found["s.service"].startswith("The job to restart s.service ended 'timeout'")
+    assert found["s.socket"].startswith("The job to start s.socket ended 'failed'")
+
+
+def test_a_job_that_is_refused_leaves_the_others(serve: Serve) -> None:
+    taken = paired((TWO, "done"))
+
+    def answer(line: Line, member: str, path: str, arguments: tuple[Any, ...]) -> Any:
+        if member == "TryRestartUnit":
+            return "org.freedesktop.systemd1.UnitMasked Unit s.service is masked."
+        return taken(line, member, path, arguments)
+
+    serve(answer)
+    assert failures_of() == {"s.service": "The service manager refused to restart s.service: Unit s.service is masked."}
+
+
+def test_jobs_of_a_manager_that_began_anew_are_not_made_twice(serve: Serve) -> None:
+    found = serve(beginning_anew(has_job=False, ActiveState="active", Result="success"))
+    assert failures_of() == {}
+    assert found.calls.count("TryRestartUnit") == 1
+    assert found.calls.count("StartUnit") <= 1
+
+
 def test_a_refusal_has_the_words_of_the_manager_and_what_helps(serve: Serve) -> None:
     serve(lambda _line, member, *_: "" if member == "Subscribe" else "org.freedesktop.DBus.Error.AccessDenied No.")
     with pytest.raises(HostError) as caught:
