@@ -23,6 +23,7 @@ from datum.model.observation import (
 )
 from datum.model.plan import RESIDUE, Change, Effect, Need, Operation, Step
 from datum.provider.contract import AnyProvider, PredictingProvider, Removal, TransactionalProvider
+from datum.provider.parted import PartedProvider
 
 _Answer = TypeVar("_Answer")
 
@@ -196,7 +197,7 @@ def equals(node: Node, observation: Observation, provider: AnyProvider) -> bool:
 def is_rest_of(node: Node, observation: Observation, provider: AnyProvider) -> bool:
     """Whether what is there equals a declaration but for parts that are missing, as a removal half done leaves it."""
     differences = _differences(node, observation, provider)
-    return differences is not None and all(change.sweeps or _is_missing(change) for change in differences)
+    return differences is not None and all(change.sweeps or _is_missing(change, provider) for change in differences)
 
 
 def _differences(node: Node, observation: Observation, provider: AnyProvider) -> tuple[Change, ...] | None:
@@ -207,7 +208,9 @@ def _differences(node: Node, observation: Observation, provider: AnyProvider) ->
     return step.changes if step is not None else ()
 
 
-def _is_missing(change: Change) -> bool:
+def _is_missing(change: Change, provider: AnyProvider) -> bool:
+    if isinstance(provider, PartedProvider):
+        return guarded(provider, "is_missing", lambda: provider.is_missing(change))
     return change.name.startswith("./") and change.before in (None, RESIDUE)
 
 

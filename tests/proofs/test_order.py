@@ -83,9 +83,10 @@ def test_bytes_are_synced_before_they_get_the_name_and_the_folder_right_after(ca
 
 
 def test_the_folder_of_a_link_is_synced_right_after_the_link_has_its_name(calls: list[Call]) -> None:
-    """Its text is part of its name: there is nothing else to sync."""
+    """Its text is part of its name: there is nothing else to sync; its time is that of the rename."""
     (place,) = renames(calls, "pointed")
-    assert [calls[place - 1].name, calls[place + 1].name] == ["symlinkat", "fsync"]
+    around = [call.name for call in (*calls[place - 2 : place], calls[place + 1])]
+    assert around == ["symlinkat", "utimensat", "fsync"]
     assert "/etc>" in calls[place + 1].arguments
 
 

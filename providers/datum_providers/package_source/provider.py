@@ -9,7 +9,7 @@ from datum.model.graph import Target
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
 from datum.model.observation import Absent, Observation, Present
-from datum.model.plan import Effect, Step
+from datum.model.plan import Change, Effect, Step
 from datum.provider.contract import (
     CONTRACT_VERSION,
     DesiredError,
@@ -27,7 +27,7 @@ from datum_providers.package_source.stanza import EMBEDDED
 from datum_providers.package_source.steps import effects_of_source, plan_source
 from datum_providers.shared.above import edges_above
 from datum_providers.shared.adoption import adopted_fields
-from datum_providers.shared.root_files import hazards_of_files
+from datum_providers.shared.root_files import hazards_of_files, is_part_missing
 
 _SCHEMA: Final[JsonObject] = json.loads(Path(__file__).with_name("schema.json").read_bytes())
 
@@ -106,6 +106,10 @@ class PackageSourceProvider:
     def removal(self, desired: DesiredSource) -> Removal:  # noqa: ARG002 - true of every source
         """Return that it is deleted: its places are meant to be dropped into."""
         return Removal.DELETE
+
+    def is_missing(self, change: Change) -> bool:
+        """Return whether the source, the key or a field of them is missing."""
+        return is_part_missing(change)
 
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:
         """Return the fields of the source, and its key where that lies where a declared one would."""

@@ -105,6 +105,11 @@ def correct_attributes(writer: HostWriter, path: str, changed: Collection[str], 
         writer.set_attributes(path, mode=MODE, uid=uid, gid=gid)
 
 
+def is_part_missing(change: Change) -> bool:
+    """Whether a difference is a file of several that is not there, or something that it would hold."""
+    return change.before in (None, NONE)
+
+
 def remove_file(writer: HostWriter, path: str, step: Step, *, prefix: str = "") -> None:
     """Remove what a step saw at a path; nothing where it saw nothing.
 

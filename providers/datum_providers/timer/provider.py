@@ -13,7 +13,7 @@ from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
 from datum.model.manifest import AttributeValue, Hazard
 from datum.model.observation import Absent, Observation, Present
-from datum.model.plan import Effect, Step
+from datum.model.plan import LOADED, Change, Effect, Step
 from datum.provider.contract import (
     CONTRACT_VERSION,
     DesiredError,
@@ -27,7 +27,7 @@ from datum.provider.host import FileKind, HostReader, HostWriter
 from datum_providers.shared.above import edges_above
 from datum_providers.shared.adoption import adopted_fields
 from datum_providers.shared.consumers import consumer_of
-from datum_providers.shared.root_files import hazards_of_files
+from datum_providers.shared.root_files import hazards_of_files, is_part_missing
 from datum_providers.shared.unit_judging import TIMEOUT, judge_of_files
 from datum_providers.shared.unit_loading import NO_MANAGER
 from datum_providers.timer.desired import DesiredTimer, normal_name, parse_timer
@@ -120,6 +120,10 @@ class TimerProvider:
     def removal(self, desired: DesiredTimer) -> Removal:  # noqa: ARG002 - true of every timer
         """Return that it is deleted: its place is one that is meant to be dropped into."""
         return Removal.DELETE
+
+    def is_missing(self, change: Change) -> bool:
+        """Return whether a file is missing, or the timer neither enabled nor active any more."""
+        return is_part_missing(change) or change.before is False or change.name == LOADED
 
     def access(
         self, desired: Mapping[str, DesiredTimer], text_of: Callable[[Content], str | None]

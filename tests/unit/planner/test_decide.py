@@ -103,3 +103,21 @@ def test_what_a_provider_raises_is_a_breach_with_its_cause() -> None:
     with pytest.raises(BreachError, match="plan raised") as caught:
         guarded(FAKE, "plan", raising)
     assert isinstance(caught.value.__cause__, RuntimeError)
+
+
+@pytest.mark.parametrize("is_missing", [True, False])
+def test_a_type_of_several_parts_says_itself_what_is_missing(is_missing: bool) -> None:
+    asked: list[Change] = []
+    change = Change("enabled", before=False, after=True)
+
+    def answer(_provider: object, one: Change) -> bool:
+        asked.append(one)
+        return is_missing
+
+    provider = odd(plan=lambda *_: Step(Operation.UPDATE, (change,)))["odd"]
+    type(provider).is_missing = answer  # type: ignore[attr-defined]  # part of an optional protocol
+    try:
+        assert is_rest_of(PARTS, IN_SYNC, provider) is is_missing
+    finally:
+        del type(provider).is_missing  # type: ignore[attr-defined]
+    assert asked == [change]

@@ -229,6 +229,22 @@ def test_what_converged_last_is_resolved_only_where_it_decides() -> None:
     assert plan_given(quiet, never).plan.is_empty
 
 
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        (service("oddservice:eager", restart_on=[A]), []),
+        (declare(EAGER, absent=True, restart_on=[A]), [f"delete {EAGER}"]),
+    ],
+    ids=["type-that-never-does", "absent"],
+)
+def test_evidence_of_what_cannot_be_told_to_act_on_it_is_only_shown(wanted: Resource, expected: list[str]) -> None:
+    text = str(wanted.id)
+    plan = plan_of(declare(A), wanted, seen={text: started_before()})
+    assert steps(plan) == expected
+    assert plan.stale[rid(text)].inputs == (evidence(),)
+    assert not plan.stale[rid(text)].is_acted_on
+
+
 @pytest.mark.parametrize("answer", [raising, lambda *_: "yes"], ids=["raises", "answers-no-bool"])
 def test_a_provider_that_cannot_say_whether_it_acts_is_told(answer: Any) -> None:
     broken = Acting()

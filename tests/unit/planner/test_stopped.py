@@ -10,7 +10,8 @@ from datum.model.manifest import Hazard, LimitClass, Limits, OnRemoval, Resource
 from datum.model.observation import Absent, NotApplicable, Observation, Present
 from datum.model.plan import OWES, Action, Change, HoldReason, Label, Need, Operation, Plan, Step, VerdictKind
 from datum.planner.replan import replan
-from tests.unit.fakes import HIDDEN, IN_SYNC, OTHER, Odd, declare, given, graph_of, rid
+from datum.planner.stopped import stop_step, stopping_of
+from tests.unit.fakes import HIDDEN, IN_SYNC, OTHER, Odd, declare, given, graph_of, raising, rid
 from tests.unit.services import ALL, earlier, odd_service, planned, running, service, steps, stopped
 
 A, B, C = "fake:a", "fake:b", "fake:c"
@@ -641,3 +642,21 @@ def test_a_provider_that_answers_another_step_broke_its_contract(answers: Mappin
     verdict = plan.verdicts[rid(A)]
     assert verdict.kind is VerdictKind.UNOBSERVABLE
     assert "broke its contract: stop answered" in verdict.detail
+
+
+def test_an_orphan_whose_service_cannot_say_how_it_is_stopped_is_held() -> None:
+    types = odd_service(stop=raising)
+    trail = (earlier(1, declare("leaf:/x.d/f", while_stopped=[ODD]), service(ODD), providers=types),)
+    plan = planned(service(ODD), seen={ODD: running()}, orphans={"leaf:/x.d/f": IN_SYNC}, trail=trail, providers=types)
+    assert steps(plan) == ["(delete leaf:/x.d/f)"]
+    hold = one(plan, "delete", "leaf:/x.d/f").hold
+    assert hold is not None
+    assert hold.reason is HoldReason.UNOBSERVABLE
+    assert "broke its contract: stop raised" in hold.detail
+
+
+def test_what_is_of_a_type_that_never_runs_is_not_stopped() -> None:
+    """The graph refuses to name it; asked for it nevertheless, nothing stops or starts it."""
+    node = given(declare(B), providers=ALL).graph.nodes[rid(B)]
+    assert stop_step(node, IN_SYNC, ALL["fake"]) is None
+    assert stopping_of(node, ALL["fake"]) is None
