@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterable, Mapping
 
 from attrs import evolve
 
-from datum.diagnostics import Diagnostic, SourceLocation, sorted_unique
+from datum.diagnostics import Diagnostic, sorted_unique
 from datum.errors import FleetError
 from datum.graph.asking import ask, breach, check_answers, named
 from datum.graph.checks import guard_candidates
 from datum.graph.ordering import order_nodes
+from datum.graph.references import unresolved
 from datum.graph.stages import stages_of
 from datum.graph.stopped import find_stopped
 from datum.graph.targets import Index, claim_targets
@@ -147,18 +148,8 @@ def _declared(
                 if target in nodes:
                     dependencies.append(Dependency(origin, target, kind, "declared", location))
                 elif target not in known:
-                    diagnostics.append(_unresolved(resource, target, location))
+                    diagnostics.append(unresolved(resource, f"refers to {target}", location))
     return dependencies
-
-
-def _unresolved(resource: Resource, target: ResourceId, location: SourceLocation) -> Diagnostic:
-    return Diagnostic(
-        location=location,
-        code="unresolved-reference",
-        summary="A reference names nothing.",
-        detail=f"{resource.id} refers to {target}, which this host does not declare.",
-        resource=str(resource.id),
-    )
 
 
 def _implicit(nodes: Mapping[ResourceId, Node], providers: Mapping[str, AnyProvider], index: Index) -> list[Dependency]:

@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from datum.diagnostics import Diagnostic
 from datum.graph.asking import ask, breach, check_answers, named
+from datum.graph.references import unresolved
 from datum.model.check import Check
 from datum.model.graph import Dependency, DependencyKind, Node
 from datum.model.identity import ResourceId
@@ -83,15 +84,7 @@ def _guards_of(
         elif guard in nodes:
             yield guard
         elif guard not in known:
-            diagnostics.append(
-                Diagnostic(
-                    location=location,
-                    code="unresolved-reference",
-                    summary="A reference names nothing.",
-                    detail=f"{resource.id} guards {guard}, which this host does not declare.",
-                    resource=str(resource.id),
-                )
-            )
+            diagnostics.append(unresolved(resource, f"guards {guard}", location))
 
 
 def _check_of(node: Node, provider: CheckingProvider[object]) -> Check:

@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from datum.diagnostics import Diagnostic
 from datum.graph.asking import ask, check_answers, named
+from datum.graph.references import unresolved
 from datum.model.graph import Dependency, DependencyKind, Node
 from datum.model.identity import ResourceId
 from datum.provider.contract import AnyProvider
@@ -52,7 +53,9 @@ def find_stopped(
     for node in naming:
         for target in node.resource.while_stopped:
             if target not in nodes:
-                diagnostics += [] if target in known else [_unresolved(node, target)]
+                if target not in known:
+                    says, location = f"names {target} in 'while_stopped'", node.resource.stopped_at.get(target)
+                    diagnostics.append(unresolved(node.resource, says, location or node.resource.location))
                 continue
             why, hint = _why_not(node, nodes[target], kinds.get(target.type))
             if why:
@@ -97,16 +100,5 @@ def _refused(node: Node, target: ResourceId, why: str, hint: str) -> Diagnostic:
         summary="Something is to change while what cannot be stopped is.",
         detail=f"{resource.id} cannot change while {target} is stopped: {why}.",
         hint=hint,
-        resource=str(resource.id),
-    )
-
-
-def _unresolved(node: Node, target: ResourceId) -> Diagnostic:
-    resource = node.resource
-    return Diagnostic(
-        location=resource.stopped_at.get(target, resource.location),
-        code="unresolved-reference",
-        summary="A reference names nothing.",
-        detail=f"{resource.id} names {target} in 'while_stopped', which this host does not declare.",
         resource=str(resource.id),
     )

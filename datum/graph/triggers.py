@@ -10,6 +10,7 @@ from attrs import field, frozen
 
 from datum.diagnostics import Diagnostic, Severity
 from datum.graph.asking import ask, breach, check_answers, named
+from datum.graph.references import unresolved
 from datum.model.graph import Dependency, DependencyKind, Node, ResourceGraph
 from datum.model.identity import ResourceId
 from datum.model.plan import Operation
@@ -109,10 +110,4 @@ def _refused(node: Node, listed: ResourceId, operation: Operation) -> Diagnostic
             hint=f"take {listed} out of '{field_of(operation)}'",
             resource=str(resource.id),
         )
-    return Diagnostic(
-        location=location,
-        code="unresolved-reference",
-        summary="A reference names nothing.",
-        detail=f"{resource.id} lists {listed} in '{field_of(operation)}', which this host does not declare.",
-        resource=str(resource.id),
-    )
+    return unresolved(resource, f"lists {listed} in '{field_of(operation)}'", location)
