@@ -1,8 +1,8 @@
 """Count requests and bytes of polls that find nothing new, over https and ssh; write JSON and a table of it.
 
 Run from the clone, as root: `.venv/bin/python -m bench.polls [--runs N] [--out DIR]`. Servers are git's http-backend
-behind TLS, and sshd of a throw-away Debian; bytes are counted by a proxy that tunnels, and by ssh itself. CPU time is
-that of both sides together, since the server's programs are children, too.
+behind TLS, once served by Python and once by nginx, and sshd of a throw-away Debian; bytes are counted by a proxy that
+tunnels, and by ssh itself. CPU time is that of both sides together, since the server's programs are children, too.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from tests.harness.oneshot import Oneshot
 from tests.harness.spec import Bind
 from tests.remotes.certificates import Authority
 from tests.remotes.https import HttpsServer
+from tests.remotes.nginx import NginxServer
 from tests.remotes.proxy import Proxy
 from tests.remotes.ssh import SshServer, make_key
 
@@ -60,12 +61,15 @@ def measure(refs: int, runs: int) -> Iterator[Sample]:
     """Yield the samples of a repository with so many branches beside the one that is asked for."""
     with tempfile.TemporaryDirectory(prefix="datum-bench-") as name:
         folder = Path(name)
+        # nginx serves it as another user.
+        folder.chmod(0o755)
         repository = GitRepository(folder / "srv/fleet")
         head = repository.commit({"fleet.yaml": "one\n"})
         lines = "".join(f"{head} refs/heads/b{number:05}\n" for number in range(refs))
         packed = "# pack-refs with: peeled fully-peeled sorted \n"
         (repository.path / ".git/packed-refs").write_text(packed + lines)
         yield from _over_https(folder, refs, runs)
+        yield from _over_nginx(folder, refs, runs)
         yield from _over_ssh(folder, refs, runs)
 
 
@@ -98,6 +102,22 @@ def _over_https(folder: Path, refs: int, runs: int) -> Iterator[Sample]:
                 "wire": proxy.moved / runs,
                 "cpu": cpu,
             }
+
+
+def _over_nginx(folder: Path, refs: int, runs: int) -> Iterator[Sample]:
+    authority = Authority(folder / "authority of nginx")
+    with NginxServer(folder / "srv", authority.issue("localhost")) as server, Proxy() as proxy:
+        remote = Remote(server.url(), ca_file=str(authority.path), proxy=proxy.url)
+        for _ in range(runs):
+            ask_remote(run_program, remote, "main", timeout=60)
+        served = server.served()
+        yield {
+            "name": "datum, https by nginx",
+            "refs": refs,
+            "requests": len(served) / runs,
+            "http": sum(one.received + one.sent for one in served) / runs,
+            "wire": proxy.moved / runs,
+        }
 
 
 def _over_ssh(folder: Path, refs: int, runs: int) -> Iterator[Sample]:

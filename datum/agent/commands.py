@@ -9,12 +9,13 @@ from typing import Final
 
 from attrs import evolve, frozen
 
+from datum.agent.desired import Resolver
 from datum.agent.one_pass import OnePass, PassResult, Request
+from datum.agent.pause_file import load_pause
 from datum.agent.planning import Planned, without_history
 from datum.agent.ports import Ports
 from datum.agent.record import damaged, record_plan, replay_plan
-from datum.agent.repeats import Repeat, find_repeats
-from datum.agent.reports import read_report, write_report
+from datum.agent.reports import read_report, with_own_id, write_report
 from datum.agent.settings import Options, Settings, read_settings
 from datum.agent.story import PointerStore
 from datum.agent.wiring import (
@@ -27,20 +28,21 @@ from datum.agent.wiring import (
 )
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, StateError, UsageError
-from datum.host.output import open_output
+from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
 from datum.model.plan import Action, Orphan, OrphanState, Plan
 from datum.model.pointer import Pointer
 from datum.model.report import PassReport
 from datum.model.revision import Revision
 from datum.model.source import SourceTree
+from datum.model.trigger import Asked
+from datum.planner.inputs import Declaration
 from datum.planner.orphans import REMOVABLE
 from datum.planner.releases import release_of
 from datum.report.standing import standing_to_json
 from datum.report.texts import illustrate
 from datum.repository.mirror import Mirror
 from datum.state.lock import JoinedPass, PassLock, SharedOutcome, acquire
-from datum.state.progress import Progress, read_progress
 
 Complain = Callable[[str], None]
 
@@ -64,14 +66,27 @@ def apply(options: Options, request: Request, ports: Ports, *, wait: float | Non
     Raises:
         DatumError: the pass could not begin.
     """
-    settings = read_settings(options)
+    settings = read_settings(options, read=ports.manifests.yaml)
     require_rights(settings)
-    load_pointer(settings)
-    turn = acquire(settings.state_dir, request_key(settings, request), wait=wait, stopped=lambda: bool(ports.signal()))
+    # Judged before the wait: a host that leaves its fleet meanwhile is not enrolled again.
+    is_contact = settings.anchor is not None and own_pointer(settings) is None
+    if is_contact:
+        from datum.agent.first_contact import require_contact
+
+        require_contact(settings)
+    else:
+        load_pointer(settings)
+    turn = acquire(
+        settings.state_dir,
+        request_key(settings, request),
+        wait=wait,
+        stopped=lambda: bool(ports.signal()),
+        asked=Asked(ports.trigger, ports.started, ports.pid),
+    )
     if isinstance(turn, JoinedPass):
         return Applied(None, turn.outcome.report or None, turn.outcome.exit_code, turn)
     with turn:
-        return _apply(settings, request, ports, turn, complain)
+        return _apply(settings, request, ports.begun(), turn, complain, is_contact=is_contact)
 
 
 def request_key(settings: Settings, request: Request) -> str:
@@ -82,13 +97,21 @@ def request_key(settings: Settings, request: Request) -> str:
     return repr((settings, request))
 
 
-def _apply(settings: Settings, request: Request, ports: Ports, lock: PassLock, complain: Complain) -> Applied:
+def _apply(
+    settings: Settings, request: Request, ports: Ports, lock: PassLock, complain: Complain, *, is_contact: bool
+) -> Applied:
     ports = evolve(ports, progress=_progress(lock, ports))
+    # Shown before the pause is read: who pauses now is obeyed, or sees that a pass runs.
+    ports.progress("start", 0, 0, None)
     account = source_account(settings)
-    with Mirror.open(settings.state_dir, ports.run, open_output=open_output, account=account) as mirror:
+    with Mirror.open(settings.state_dir, ports.run, open_objects=ports.manifests.objects, account=account) as mirror:
+        if is_contact:
+            from datum.agent.first_contact import enrol_by_anchor
+
+            enrol_by_anchor(settings, mirror, ports.manifests)
         result = _run(settings, request, ports, mirror)
         mirror.discard()
-    report = evolve(result.report, joined=len(lock.companions))
+    report = with_own_id(settings.reports_dir, evolve(result.report, joined=lock.companions))
     path = write_report(settings.reports_dir, report, limit=settings.report_bytes, complain=complain)
     lock.finish(SharedOutcome(report.outcome, report.exit_code, str(path or "")))
     return Applied(report, str(path) if path else None, report.exit_code)
@@ -99,9 +122,12 @@ def _run(settings: Settings, request: Request, ports: Ports, mirror: Mirror) -> 
 
     The pointer is read for each attempt: the first one may have written it.
     """
+    request = evolve(request, pause=load_pause(settings, ports.manifests.yaml))
     for attempt in (1, 2):
         try:
-            with open_hosts(settings, waiting=partial(_show_waiting, ports)) as hosts:
+            with open_hosts(
+                settings, waiting=partial(_show_waiting, ports), is_stopping=lambda: ports.signal() is not None
+            ) as hosts:
                 store = lasting_store(settings, mirror, load_pointer(settings))
                 return OnePass(settings, request, ports, mirror=mirror, store=store, hosts=hosts).run()
         except (RepositoryUnreachableError, RevisionNotFoundError):
@@ -120,7 +146,7 @@ def _show_waiting(ports: Ports, unit: str) -> None:
 def _progress(lock: PassLock, ports: Ports) -> Callable[[str, int, int, Action | None], None]:
     def show(stage: str, number: int, total: int, action: Action | None) -> None:
         text = f"{number}/{total} {action.operation} {action.resource}" if action else ""
-        lock.show(stage, text, started_at=ports.started)
+        lock.show(stage, text, started_at=ports.started, asked_by=str(ports.trigger))
         ports.progress(stage, number, total, action)
 
     return show
@@ -143,7 +169,7 @@ def plan(options: Options, request: Request, ports: Ports, *, is_untrusted: bool
     Raises:
         DatumError: the plan could not be begun.
     """
-    settings = read_settings(options)
+    settings = read_settings(options, read=ports.manifests.yaml)
     require_rights(settings)
     pointer = _pointer_or_blank(settings)
     result = _look_only(settings, evolve(request, is_untrusted=is_untrusted), ports, pointer)
@@ -156,10 +182,11 @@ def plan(options: Options, request: Request, ports: Ports, *, is_untrusted: bool
 def _look_only(settings: Settings, request: Request, ports: Ports, pointer: Pointer) -> PassResult:
     """Run a pass that ends after planning and leaves no trace."""
     account = source_account(settings)
+    request = evolve(request, pause=load_pause(settings, ports.manifests.yaml))
     with (
-        _temporary_folder() as folder,
+        temporary_folder() as folder,
         Mirror.open(
-            settings.state_dir, ports.run, open_output=open_output, temporary=Path(folder), account=account
+            settings.state_dir, ports.run, open_objects=ports.manifests.objects, temporary=Path(folder), account=account
         ) as mirror,
         open_hosts(settings, runs_programs=not request.is_untrusted, waiting=partial(_show_waiting, ports)) as hosts,
     ):
@@ -167,12 +194,34 @@ def _look_only(settings: Settings, request: Request, ports: Ports, pointer: Poin
         return OnePass(settings, evolve(request, is_plan=True), ports, mirror=mirror, store=store, hosts=hosts).run()
 
 
+def declared_here(settings: Settings, ports: Ports) -> frozenset[ResourceId] | None:
+    """Return what the revisions of the trail declare for this host; None where none of them can be resolved.
+
+    Leaves no trace, and asks nothing of the source.
+
+    Raises:
+        DatumError: the host is not enrolled, or its mirror cannot be read.
+    """
+    pointer = load_pointer(settings)
+    with (
+        temporary_folder() as folder,
+        Mirror.open(
+            settings.state_dir, ports.run, open_objects=ports.manifests.objects, temporary=Path(folder)
+        ) as mirror,
+        open_hosts(settings, runs_programs=False) as hosts,
+    ):
+        resolver = Resolver(ports.providers, ports.agent, hosts.machine, ports.manifests)
+        found = [resolver.resolve_older(partial(mirror.tree, entry.revision), entry) for entry in pointer.trail]
+    resolved = [entry.nodes for entry in found if isinstance(entry, Declaration)]
+    return frozenset(origin for nodes in resolved for origin in nodes) if resolved else None
+
+
 def _whole(result: PassResult) -> Planned | None:
     """Return the plan of a pass; None when the pass ended before there was one, or the host is sick."""
     return None if result.planned is None or result.planned.sickness else result.planned
 
 
-def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
+def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
     """Return a folder for what a plan fetches, in memory where the disk takes nothing: just then a plan is wanted.
 
     Raises:
@@ -223,39 +272,6 @@ def replay(file: Path, tree_of: Callable[[Revision], SourceTree], ports: Ports) 
 
 
 @frozen
-class Status:
-    """What `datum status` shows: from the pointer, the running pass and the newest report."""
-
-    settings: Settings
-    pointer: Pointer | None
-    running: Progress | None
-    # The newest report, as it lies there; None when there is none that can be read.
-    newest: Mapping[str, JsonValue] | None
-    # What failed in that pass as in those before it.
-    repeats: tuple[Repeat, ...] = ()
-
-
-def status(options: Options) -> Status:
-    """Return where this host stands; takes no lock.
-
-    Raises:
-        SettingsError: the configuration is wrong.
-        StateError: the pointer is damaged.
-    """
-    settings = read_settings(options)
-    pointer = own_pointer(settings)
-    try:
-        running = read_progress(settings.state_dir)
-    except OSError:
-        running = None
-    try:
-        newest: Mapping[str, JsonValue] | None = read_report(settings.reports_dir, "")
-    except UsageError:
-        newest = None
-    return Status(settings, pointer, running, newest, find_repeats(settings.reports_dir))
-
-
-@frozen
 class Standing:
     """What `datum status --resources` shows: everything that the enforced revision declares, as it is now."""
 
@@ -270,7 +286,7 @@ def standing(options: Options, ports: Ports) -> Standing:
     Raises:
         DatumError: looking could not be begun.
     """
-    settings = read_settings(evolve(options, is_offline=True))
+    settings = read_settings(evolve(options, is_offline=True), read=ports.manifests.yaml)
     require_rights(settings)
     result = _look_only(settings, Request(), ports, load_pointer(settings))
     planned = _whole(result)
@@ -297,7 +313,7 @@ def orphans(options: Options, ports: Ports) -> PlanMade:
     Raises:
         DatumError: the plan could not be begun.
     """
-    settings = read_settings(evolve(options, is_offline=True))
+    settings = read_settings(evolve(options, is_offline=True), read=ports.manifests.yaml)
     require_rights(settings)
     pointer = _pointer_or_blank(settings)
     result = _look_only(settings, Request(has_history=True), ports, pointer)

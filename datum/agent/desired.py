@@ -6,12 +6,12 @@ The machine is observed before the graph is built, because what a resource holds
 
 from collections.abc import Callable, Mapping
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
+from datum.agent.resolver.interface import Manifests
+from datum.agent.resolver.own import OwnManifests
 from datum.diagnostics import Diagnostic
 from datum.errors import DatumError
-from datum.fleet.late import substitute
-from datum.fleet.resolve import resolve_manifest
 from datum.graph.build import build_graph
 from datum.model.graph import ResourceGraph
 from datum.model.identity import HostName, ResourceId
@@ -46,6 +46,9 @@ class Resolver:
     providers: Mapping[str, AnyProvider]
     agent: str
     read_machine: ReadMachine
+    manifests: Manifests = field(
+        default=Factory(lambda self: OwnManifests(self.providers, self.agent), takes_self=True)
+    )
 
     def resolve(self, tree: SourceTree, host: HostName) -> Wanted:
         """Return what this tree wants of this host.
@@ -53,12 +56,12 @@ class Resolver:
         Raises:
             FleetError: with every diagnostic.
         """
-        manifest = resolve_manifest(tree, host, self.providers, agent_version=self.agent)
+        manifest = self.manifests.manifest(tree, host)
         if not has_late(manifest):
             machine = self.read_machine() if manifest.expect.values else Machine()
             return Wanted(manifest, build_graph(manifest, self.providers), tree, machine)
         machine = self.read_machine()
-        concrete, problems = substitute(manifest, tree, machine)
+        concrete, problems = self.manifests.concrete(manifest, tree, machine)
         known = {origin: _unobservable(problem) for origin, problem in problems.items()}
         return Wanted(manifest, build_graph(concrete, self.providers), tree, machine, known)
 

@@ -1,33 +1,80 @@
 """`datum init`: writes the configuration and enrols this host (design 3.5, 6).
 
 First contact is this explicit act: the pointer it writes names fleet and host and no revision yet; the first pass
-accepts one. Effects: configuration, state directory, mirror.
+accepts one, which has to be the anchor or to descend from it. In the order of `prepare`, `look`, `enrol`: the first
+writes nothing, the second fetches into a temporary folder, the third writes mirror, configuration and pointer, in that
+order, so that a kill leaves what the next `init` completes.
 """
 
-import os
-import time
 from pathlib import Path
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from datum.agent.anchor import require_anchored
+from datum.agent.commands import temporary_folder
+from datum.agent.config_file import is_commit, parse_config
+from datum.agent.configuration import Told, anchored, composed, differences, renamed, write_configuration
+from datum.agent.first_contact import obtain
 from datum.agent.hints import completed, init_line, whereabouts
+from datum.agent.places import below, from_here
 from datum.agent.ports import Ports
-from datum.agent.settings import DEFAULT_REF, Options, Settings, config_path, read_settings, root_of
+from datum.agent.remotes import ACCESS, LIST, Said
+from datum.agent.settings import Options, Settings, config_path, config_said, root_of, settings_from
 from datum.agent.source import from_first
 from datum.agent.wiring import enrol_line, require_rights, source_account
 from datum.diagnostics import Diagnostic
 from datum.errors import SettingsError, StateError, UsageError
-from datum.fleet.header import read_header
-from datum.fleet.resolve import resolve_manifest
-from datum.host.output import open_output
 from datum.model.identity import HostName
 from datum.model.pointer import Pointer
-from datum.model.revision import Revision
+from datum.model.revision import CommitInfo, Revision
 from datum.repository.mirror import Mirror
-from datum.repository.remote import Remote
+from datum.repository.remote import Transport, normal_remote
 from datum.state.lock import JoinedPass, acquire
 from datum.state.pointer_file import check_binding, read_pointer, write_pointer
 from datum.state.transitions import rename as rename_host
+
+
+@frozen
+class Intent:
+    """What `init` is about to do; nothing is done yet."""
+
+    told: Told
+    # As they will be.
+    settings: Settings
+    # The options that lead later commands there, with what the configuration does not say.
+    options: Options
+    # What the configuration file holds now; None: there is none.
+    found: str | None
+    # The name this host had (design 3.5 X); empty when it is not renamed.
+    rename: str
+    # Whether this host has accepted a revision: the anchor has done its work then.
+    has_accepted: bool
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether somebody else than this host says what the repository holds."""
+        return any(remote.transport is not Transport.FILE for remote in self.settings.remotes)
+
+    @property
+    def needs_trust(self) -> bool:
+        """Whether what the source names is to be accepted and nothing says which revision it must descend from."""
+        return self.settings.anchor is None and not self.has_accepted
+
+    def trusting(self, revision: Revision) -> "Intent":
+        """Return this intent with an anchor that a person confirmed."""
+        told = evolve(self.told, anchor=revision.commit)
+        return evolve(self, told=told, settings=evolve(self.settings, anchor=Revision(revision.commit)))
+
+
+@frozen
+class Seen:
+    """What the source names now, and what it is to this host."""
+
+    revision: Revision
+    info: CommitInfo
+    fleet: str
+    # How many resources it declares for this host.
+    resources: int
 
 
 @frozen
@@ -35,105 +82,265 @@ class Enrolment:
     """What `init` did."""
 
     settings: Settings
-    fleet: str
-    # What the source names now; the first pass enforces it.
-    revision: Revision
-    # How many resources it declares for this host.
-    resources: int
+    # The first pass enforces it.
+    seen: Seen
     # False when this host was enrolled so already.
     is_new: bool
+    # Whether the anchor is what the source named just now: nobody said one.
+    is_pinned: bool
 
 
-def enrol(options: Options, ports: Ports, *, has_timer: bool, rename: str = "", wait: float | None) -> Enrolment:
-    """Write the configuration and the pointer; nothing on the host is touched.
+def prepare(told: Told, options: Options, *, rename: str = "") -> Intent:
+    """Check what was told against what is there.
 
     Args:
-        options: repository and host are needed.
-        ports: the effects.
-        has_timer: whether a timer is asked for, which this version has not.
-        rename: the name this host had (design 3.5 X); empty when it is enrolled anew.
-        wait: seconds for which to wait for a running pass; None waits until it ended.
+        told: what is to be written; paths of its access as the configuration holds them.
+        options: `config`, `state_dir` and `root` count.
+        rename: the name this host had; empty when it is not renamed.
 
     Raises:
-        UsageError: repository or host are not said, or the timer is asked for.
-        SettingsError: the host is enrolled otherwise, or configured otherwise.
-        RepositoryError: the source gives no revision.
-        FleetError: the revision declares nothing that can be enforced on this host.
+        UsageError: repository or host is said nowhere, or cannot be one.
+        SettingsError: the configuration is wrong, or says otherwise.
+        StateError: the pointer cannot be used.
     """
-    if has_timer:
+    said, path = config_said(options), config_path(options)
+    repos = tuple(dict.fromkeys(normal_remote(from_here(repo)) for repo in told.repos))
+    told = evolve(told, repos=repos, state_dir=options.state_dir or "")
+    options = _completing(said, told, options)
+    _refuse_unnamed(said, told, options)
+    if rename:
+        _host(rename, "--rename")
+    _check_anchor(told.anchor)
+    if not path.exists():
+        settings, found = _composed_settings(told, options), None
+    else:
+        found = path.read_text()
+        settings = _settled(said, told, options, is_renamed=bool(rename))
+    _refuse_unused(told, settings)
+    require_rights(settings)
+    with completed(enrol_line(settings)):
+        pointer = read_pointer(settings.pointer_path)
+    has_accepted = pointer is not None and pointer.accepted is not None
+    if told.anchor and settings.anchor != Revision(told.anchor):
+        if found is not None and settings.anchor is not None and has_accepted:
+            raise _otherwise(path, (f"anchor {settings.anchor.commit}",), str(settings.host))
+        settings = evolve(settings, anchor=Revision(told.anchor))
+    elif settings.anchor is not None:
+        told = evolve(told, anchor="" if found is not None else told.anchor)
+    return Intent(told, settings, options, found, rename, has_accepted)
+
+
+def _refuse_unused(told: Told, settings: Settings) -> None:
+    """Refuse access that no remote has a use for: who says a token means it to be sent."""
+    transports = {remote.transport for remote in settings.remotes}
+    for key in told.access:
+        if ACCESS[key] not in transports:
+            raise UsageError(
+                Diagnostic(
+                    code="access-unused",
+                    summary="An option of access has no remote.",
+                    detail=f"--{key.replace('_', '-')} is for {ACCESS[key]}, and no remote is reached so.",
+                    hint="correct --repo, or leave the option out",
+                )
+            )
+
+
+def _check_anchor(anchor: str) -> None:
+    if anchor and (wrong := is_commit(anchor)):
         raise UsageError(
             Diagnostic(
-                code="not-in-this-version",
-                summary="This version ships no timer.",
-                detail="datum init can only enrol; running passes regularly is left to you.",
-                hint="add --no-timer, and run 'datum apply' from a timer or cron of your own",
+                code="bad-anchor",
+                summary="This is no anchor.",
+                detail=f"--anchor {anchor}: {wrong}.",
+                hint="--anchor $(git rev-parse main), run in a clone that you trust",
             )
         )
-    where = whereabouts(root=root_of(options), config=options.config, state_dir=options.state_dir)
-    if not options.repo or not options.host:
+
+
+def _completing(said: Said, told: Told, options: Options) -> Options:
+    """Return the options of later commands: repository and host only where an existing configuration lacks them."""
+    bare = Options(config=options.config, state_dir=options.state_dir, root=options.root)
+    if not said.values:
+        return bare
+    has_repo = said.text("repo") or any(key.startswith(LIST) for key in said.values)
+    repo = None if has_repo or not told.repos else told.repos[0]
+    return evolve(bare, repo=repo, host=None if said.text("host") else told.host or None)
+
+
+def _refuse_unnamed(said: Said, told: Told, options: Options) -> None:
+    has_repo = told.repos or said.text("repo") or any(key.startswith(LIST) for key in said.values)
+    host = told.host or said.text("host")
+    if not has_repo or not host:
+        where = whereabouts(root=root_of(options), config=options.config, state_dir=options.state_dir)
         raise UsageError(
             Diagnostic(
                 code="init-needs-repo-and-host",
                 summary="init needs a repository and a host name.",
-                detail="Neither is guessed: the host name decides what is enforced here.",
-                hint=init_line(options.repo or "URL", options.host or "NAME", where),
+                detail="Neither is guessed: the host name decides what is enforced here. On a terminal they are asked "
+                "for.",
+                hint=init_line(told.repos[0] if told.repos else "URL", host or "NAME", where),
             )
         )
-    path = config_path(options)
-    if not rename:
-        _refuse_other_configuration(path, options)
-    settings = read_settings(options, needs_file=False)
-    require_rights(settings)
+    if told.host:
+        _host(told.host, "--host")
+
+
+def _composed_settings(told: Told, options: Options) -> Settings:
+    """Return the settings of a configuration that is to be written."""
+    for url in told.repos:
+        _refuse_keyless(url, told)
+    try:
+        return settings_from(parse_config(composed(told), "agent.yaml"), options)
+    except SettingsError as error:
+        # It has no place: it is not there yet.
+        raise SettingsError(*(evolve(item, location=None) for item in error.diagnostics)) from error
+
+
+def _refuse_keyless(url: str, told: Told) -> None:
+    if not url.startswith("ssh://"):
+        return
+    if not told.access.get("key_file"):
+        raise UsageError(
+            Diagnostic(
+                code="init-needs-key",
+                summary="A remote of ssh needs a key.",
+                detail=f"{url} lets nobody in without one.",
+                hint="add --make-key, which makes one and prints its public half; or --key-file FILE",
+            )
+        )
+    if not told.access.get("known_hosts_file"):
+        from datum.agent.keys import scan_command
+
+        raise UsageError(
+            Diagnostic(
+                code="init-needs-known-hosts",
+                summary="The keys of the server are not known.",
+                detail=f"Whoever answers for {url} could be anybody. On a terminal its keys are shown and asked about.",
+                hint=f"{scan_command(url)}; compare 'ssh-keygen -lf' of it with what whoever runs the server says, and "
+                "add --known-hosts-file FILE",
+            )
+        )
+
+
+def _settled(said: Said, told: Told, options: Options, *, is_renamed: bool) -> Settings:
+    """Return the settings of the configuration that is there, which must not say otherwise."""
+    root = root_of(options)
+    settings = settings_from(said, evolve(options, state_dir=None))
+    if is_renamed and told.host:
+        settings = evolve(settings, host=HostName(told.host))
+    found = list(differences(settings, told, lambda name: str(below(root, name))))
+    if options.state_dir and settings.state_dir != below(root, options.state_dir) and "state_dir" in said.values:
+        found.append(f"state_dir {said.text('state_dir')}")
+    if found:
+        raise _otherwise(config_path(options), tuple(found), str(settings.host))
+    return settings_from(said, evolve(options, host=told.host) if is_renamed and told.host else options)
+
+
+def _otherwise(path: Path, found: tuple[str, ...], host: str) -> SettingsError:
+    return SettingsError(
+        Diagnostic(
+            code="configured-otherwise",
+            summary="This host is configured otherwise.",
+            detail=f"{path} says {'; '.join(found)}.",
+            hint=f"change that file by hand; if the host was renamed add --rename {host}",
+        )
+    )
+
+
+def look(intent: Intent, ports: Ports) -> Seen:
+    """Return what the source names now; what is fetched for it is dropped.
+
+    Raises:
+        RepositoryError: the source gives no revision, or one that the anchor refuses.
+        FleetError: the revision declares nothing that can be enforced on this host.
+        StateError: there is no temporary folder.
+    """
+    settings = intent.settings
+    with (
+        temporary_folder() as place,
+        Mirror.open(
+            settings.state_dir,
+            ports.run,
+            open_objects=ports.manifests.objects,
+            temporary=Path(place),
+            account=source_account(settings),
+        ) as mirror,
+    ):
+        return _seen(mirror, settings, ports, None, is_first=not intent.has_accepted)
+
+
+def _seen(mirror: Mirror, settings: Settings, ports: Ports, known: Pointer | None, *, is_first: bool) -> Seen:
+    revision, _ = from_first(settings.remotes, lambda remote: obtain(mirror, remote, settings))
+    if is_first:
+        require_anchored(mirror, revision, settings.anchor)
+    tree = mirror.tree(revision)
+    fleet = ports.manifests.header(tree).fleet
+    if known is not None:
+        check_binding(known, fleet, settings.host)
+    manifest = ports.manifests.manifest(tree, settings.host)
+    return Seen(revision, mirror.describe(revision), fleet, len(manifest.resources))
+
+
+def enrol(intent: Intent, ports: Ports, *, wait: float | None) -> Enrolment:
+    """Write the configuration and the pointer under the pass lock; nothing else on the host is touched.
+
+    Args:
+        intent: a result of `prepare`.
+        ports: the effects.
+        wait: seconds for which to wait for a running pass; None waits until it ended.
+
+    Raises:
+        SettingsError: the host is enrolled otherwise.
+        RepositoryError: the source gives no revision, or one that the anchor refuses.
+        FleetError: the revision declares nothing that can be enforced on this host.
+        StateError: something cannot be written.
+    """
+    settings = intent.settings
     turn = acquire(settings.state_dir, "init", wait=wait)
     if isinstance(turn, JoinedPass):
         raise StateError(*_raced(settings).diagnostics)
     with turn, completed(enrol_line(settings)):
-        return _enrol(_Intent(settings, path, options.state_dir, rename), ports)
+        return _enrol(intent, ports)
 
 
-@frozen
-class _Intent:
-    """What is to be written where."""
-
-    settings: Settings
-    config: Path
-    # As the option said it, so that later commands need none.
-    state_dir: str | None
-    rename: str
-
-
-def _enrol(intent: _Intent, ports: Ports) -> Enrolment:
+def _enrol(intent: Intent, ports: Ports) -> Enrolment:
     settings = intent.settings
+    if intent.found is None and settings.config.exists():
+        raise _raced(settings)
     before = read_pointer(settings.pointer_path)
     known = before
     if known is not None and intent.rename and known.host != settings.host:
-        known = rename_host(known, _host(intent.rename), settings.host)
+        known = rename_host(known, _host(intent.rename, "--rename"), settings.host)
     if known is not None:
         check_binding(known, None, settings.host)
+    is_first = known is None or known.accepted is None
     account = source_account(settings)
-    with Mirror.open(settings.state_dir, ports.run, open_output=open_output, account=account) as mirror:
-        revision, _ = from_first(settings.remotes, lambda remote: _obtain(mirror, remote, settings))
-        tree = mirror.tree(revision)
-        fleet = read_header(tree).fleet
-        if known is not None:
-            check_binding(known, fleet, settings.host)
-        manifest = resolve_manifest(tree, settings.host, ports.providers, agent_version=ports.agent)
-        mirror.promote(revision)
-    _write_configuration(intent)
-    known = known or Pointer(fleet, settings.host)
+    with Mirror.open(settings.state_dir, ports.run, open_objects=ports.manifests.objects, account=account) as mirror:
+        seen = _seen(mirror, settings, ports, known, is_first=is_first)
+        if is_first:
+            mirror.promote(seen.revision)
+    # What a person wrote without an anchor gets none unasked.
+    is_pinned = is_first and settings.anchor is None and intent.found is None
+    if is_pinned:
+        intent = intent.trusting(seen.revision)
+    _write(intent)
+    known = known or Pointer(seen.fleet, settings.host)
     if known != before:
         write_pointer(settings.pointer_path, known)
-    return Enrolment(settings, fleet, revision, len(manifest.resources), known != before)
+    return Enrolment(intent.settings, seen, known != before, is_pinned)
 
 
-def _obtain(mirror: Mirror, remote: Remote, settings: Settings) -> Revision:
-    """Return what a remote names, fetched."""
-    end = time.monotonic() + settings.source_timeout
-    revision = mirror.ask(remote, settings.ref, timeout=settings.source_timeout)
-    if not mirror.has(revision):
-        left = max(end - time.monotonic(), 0)
-        mirror.fetch(remote, settings.ref, revision, timeout=left, byte_limit=settings.source_bytes)
-    return revision
+def _write(intent: Intent) -> None:
+    """Write the configuration; one that is there only gets the new name and the anchor that was asked for."""
+    path, told, found = intent.settings.config, intent.told, intent.found
+    if found is None:
+        write_configuration(path, composed(evolve(told, host=str(intent.settings.host))))
+        return
+    text = renamed(found, intent.settings.host) if intent.rename else found
+    if told.anchor:
+        text = anchored(text, told.anchor, path)
+    if text != found:
+        write_configuration(path, text.encode())
 
 
 def _raced(settings: Settings) -> StateError:
@@ -147,80 +354,10 @@ def _raced(settings: Settings) -> StateError:
     )
 
 
-def _refuse_other_configuration(path: Path, options: Options) -> None:
-    """Refuse to overwrite a configuration that says something else."""
-    if not path.exists():
-        return
-    said = read_settings(Options(config=options.config, root=options.root))
-    wanted = read_settings(options)
-    if (said.repo, said.ref, said.host) != (wanted.repo, options.ref or said.ref, wanted.host):
-        raise SettingsError(
-            Diagnostic(
-                code="configured-otherwise",
-                summary="This host is configured otherwise.",
-                detail=f"{path} says repo {said.repo}, ref {said.ref}, host {said.host}.",
-                hint=f"change that file by hand; if the host was renamed add --rename {said.host}",
-            )
-        )
-
-
-def _host(text: str) -> HostName:
+def _host(text: str, option: str) -> HostName:
     try:
         return HostName(text)
     except ValueError as error:
         raise UsageError(
-            Diagnostic(code="bad-host-name", summary="This is no host name.", detail=f"--rename: {error}.")
+            Diagnostic(code="bad-host-name", summary="This is no host name.", detail=f"{option}: {error}.")
         ) from error
-
-
-def _renamed(path: Path, host: HostName) -> list[str] | None:
-    """Return the lines of the configuration with another host name; None when it names none, or is not there."""
-    try:
-        lines = path.read_text().splitlines()
-    except OSError:
-        return None
-    if not any(line.startswith("host:") for line in lines):
-        return None
-    return [f"host: {quoted(str(host))}" if line.startswith("host:") else line for line in lines]
-
-
-def _write_configuration(intent: _Intent) -> None:
-    """Write the file atomically, 0644, unless it is there: what a person wrote stays, but for a host's old name."""
-    path, settings = intent.config, intent.settings
-    lines = _renamed(path, settings.host) if intent.rename else None
-    if lines is None and path.exists():
-        return
-    lines = lines or [
-        "# What this host enforces; written by datum init, yours to change.",
-        f"repo: {quoted(settings.repo)}",
-        f"ref: {quoted(settings.ref or DEFAULT_REF)}",
-        f"host: {quoted(str(settings.host))}",
-        *([f"state_dir: {quoted(intent.state_dir)}"] if intent.state_dir else []),
-        "trust:",
-        "  # This version verifies no signatures; who can write the repository can change this host.",
-        "  policy: none",
-    ]
-    try:
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.part")
-        temporary.unlink(missing_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-        with os.fdopen(descriptor, "w") as stream:
-            stream.write("\n".join(lines) + "\n")
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except OSError as error:
-        raise StateError(
-            Diagnostic(
-                code="config-unwritable",
-                summary="The configuration cannot be written.",
-                detail=f"{path}: {error.strerror}.",
-                hint="make room or rights for it, and run init again",
-            )
-        ) from error
-
-
-def quoted(text: str) -> str:
-    """Return a YAML single-quoted scalar (YAML 1.2, 7.3.2)."""
-    return "'" + text.replace("'", "''") + "'"

@@ -26,9 +26,10 @@ def whereabouts(*, root: str, config: str | None, state_dir: str | None) -> str:
     return "".join(f" {option} {shlex.quote(value)}" for option, value in said if value is not None)
 
 
-def init_line(repo: str, host: str, where: str, *, ref: str = "") -> str:
+def init_line(repo: str, host: str, where: str, *, ref: str = "", anchor: str = "") -> str:
     """Return the command that enrols a host; `where` comes from `whereabouts`."""
-    words = ["datum", "init", "--repo", repo, *(["--ref", ref] if ref else []), "--host", host, "--no-timer"]
+    said = (("--repo", repo), ("--ref", ref), ("--host", host), ("--anchor", anchor))
+    words = ["datum", "init", *(word for option, value in said if value for word in (option, value))]
     return shlex.join(words) + where
 
 

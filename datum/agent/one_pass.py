@@ -10,33 +10,29 @@ from functools import partial
 
 from attrs import evolve, field, frozen
 
+from datum.agent.acting import guarded
+from datum.agent.choosing import Chooser, Chosen
 from datum.agent.desired import Resolver, Wanted
 from datum.agent.memory import Memory, unresolved_words
+from datum.agent.pauses import pause_words
 from datum.agent.planning import Basis, Planned, Turn, plan_now
 from datum.agent.ports import COMMITTING, Ports
 from datum.agent.settings import Settings
-from datum.agent.source import Consulted, Source, refused, tolerated
+from datum.agent.source import Consulted, Source
 from datum.agent.story import PointerStore, Story, has_breach, settle_input, tell, waited_words
-from datum.diagnostics import Diagnostic, Severity
-from datum.errors import (
-    DatumError,
-    FleetError,
-    HostNotInFleetError,
-    RepositoryError,
-    RepositoryUnreachableError,
-    RevisionNotFoundError,
-)
+from datum.diagnostics import Diagnostic
+from datum.errors import FleetError, HostNotInFleetError, RevisionNotFoundError
 from datum.graph.access import unreadable
 from datum.host.deadline import Deadline
 from datum.model.manifest import Enforcement, LimitClass
 from datum.model.observation import Machine
 from datum.model.outcome import PassEnd
+from datum.model.pause import Pause, in_force
 from datum.model.plan import Operation, Plan
 from datum.model.pointer import TrailEntry
 from datum.model.report import PassReport, SourceReport
 from datum.model.result import ActionResult, Outcome
-from datum.model.revision import Revision, SourceStatus
-from datum.model.source import SourceTree
+from datum.model.revision import SourceStatus
 from datum.observer.observe import Look
 from datum.planner.inputs import Declaration, Unresolved
 from datum.provider.host import HostReader
@@ -45,7 +41,7 @@ from datum.reconciler.reconcile import reconcile
 from datum.report.build import count_outcomes
 from datum.report.texts import illustrate, text_of
 from datum.repository.mirror import Mirror
-from datum.state.transitions import TargetChoice, begin, choose_target, converge, settle
+from datum.state.transitions import TargetChoice, begin, converge, settle
 
 
 @frozen
@@ -64,6 +60,8 @@ class Request:
     is_untrusted: bool = False
     # `datum orphans`: take the history of git for the trail, as far as it was enforced here or may have been.
     has_history: bool = False
+    # What a person has paused, in force or not, as it was found when this pass began.
+    pause: Pause | None = None
 
 
 @frozen
@@ -108,7 +106,7 @@ class OnePass:
         self._mirror = mirror
         self._store = store
         self._hosts = hosts
-        self._resolver = Resolver(ports.providers, ports.agent, hosts.machine)
+        self._resolver = Resolver(ports.providers, ports.agent, hosts.machine, ports.manifests)
         self._story = Story(SourceReport(settings.repo, settings.ref, SourceStatus.NOT_ASKED))
         self._begun = ports.monotonic()
 
@@ -117,18 +115,14 @@ class OnePass:
         try:
             self._run()
         except HostNotInFleetError as error:
-            self._end(PassEnd.HOST_NOT_IN_FLEET, error)
+            self._story.end(PassEnd.HOST_NOT_IN_FLEET, error)
         except FleetError as error:
-            self._end(PassEnd.INVALID, error)
+            self._story.end(PassEnd.INVALID, error)
         except RevisionNotFoundError as error:
-            self._end(PassEnd.NO_SUCH_REVISION, error)
+            self._story.end(PassEnd.NO_SUCH_REVISION, error)
         duration = self._ports.monotonic() - self._begun
         report = tell(self._story, self._store, self._ports, host=self._settings.host, duration=duration)
         return PassResult(report, self._story.planned, self._story.plan)
-
-    def _end(self, end: PassEnd, error: DatumError) -> None:
-        self._story.facts = evolve(self._story.facts, ended=end)
-        self._story.diagnostics.extend(error.diagnostics)
 
     def _run(self) -> None:
         story = self._story
@@ -139,93 +133,42 @@ class OnePass:
                 self._store.now,
                 self._ports.agent,
                 is_lasting=not self._request.is_plan,
+                manifests=self._ports.manifests,
             )
             consulted = source.consult()
             story.source = consulted.report
         with self._stage("fleet"):
-            choice, wanted = self._choose(consulted)
-        if choice.target is None or wanted is None:
+            chosen = self._choose(consulted)
+        if chosen.target is None or chosen.wanted is None:
             story.diagnostics.extend(consulted.evidence)
             story.facts = evolve(story.facts, ended=PassEnd.NO_TARGET)
             return
-        self._enforce(choice, choice.target, wanted)
+        self._enforce(chosen.choice, chosen.target, chosen.wanted)
 
-    def _choose(self, consulted: Consulted) -> tuple[TargetChoice, Wanted | None]:
-        """Choose the target and resolve it; `enforcement` is read from what the source offers (design 3.5)."""
-        settings, pointer = self._settings, self._store.now
-        if self._request.is_untrusted:
-            consulted = tolerated(consulted)
-            self._story.source = consulted.report
-        offered = consulted.offered
-        wanted: Wanted | None = None
-        enforcement = settings.enforcement
-        if offered is not None and offered.acceptable:
-            wanted = self._resolve_offered(offered.revision)
-            if wanted is not None:
-                enforcement = max(enforcement, wanted.manifest.enforcement, key=lambda word: word.tightness)
-            else:
-                offered = None
-        choice = choose_target(
-            pointer,
-            settings.host,
-            requested=consulted.requested,
-            source=consulted.report.status,
-            offered=offered,
-            enforcement=enforcement,
-        )
-        story = self._story
-        planned_only = self._request.is_plan or enforcement is Enforcement.OBSERVE
+    def _choose(self, consulted: Consulted) -> Chosen:
+        """Choose the target and resolve it; what the mode or a pause of the host says ends the pass after planning."""
+        story, request = self._story, self._request
+        story.pause = in_force(request.pause, self._ports.now)
+        chooser = Chooser(self._settings, self._resolver, self._mirror.tree, self._store.now, story)
+        chosen = chooser.choose(consulted, is_untrusted=request.is_untrusted)
+        story.enforcement = chosen.enforcement
+        is_paused = story.pause is not None and story.pause.is_whole
+        is_observed = chosen.enforcement.mode is Enforcement.OBSERVE
         story.facts = evolve(
             story.facts,
-            source=choice.source,
-            withheld=choice.withheld,
-            planned_only=planned_only,
-            detailed=self._request.is_detailed,
+            planned_only=request.is_plan or is_observed or is_paused,
+            detailed=request.is_detailed,
         )
-        story.source = evolve(story.source, status=choice.source)
-        if choice.withheld is not None and offered is not None:
-            story.diagnostics.append(_held_back(offered.revision, choice))
-        if choice.source is SourceStatus.REFUSED:
-            story.source = refused(story.source, consulted.evidence)
-        if choice.target is None:
-            return choice, None
-        revision = self._named(choice.target.revision)
-        if wanted is None or wanted.manifest.revision != revision:
-            wanted = self._resolver.resolve(self._tree(revision), settings.host)
-        return choice, wanted
-
-    def _tree(self, revision: Revision) -> SourceTree:
-        try:
-            return self._mirror.tree(revision)
-        except RepositoryError as error:
-            # When mirror and source are both gone, the source is what a person can bring back.
-            if self._story.source.diagnostics:
-                raise RepositoryUnreachableError(*self._story.source.diagnostics, *error.diagnostics) from error
-            raise
-
-    def _resolve_offered(self, revision: Revision) -> Wanted | None:
-        """Resolve what the source offers; None when it is invalid and the enforced one is to be repaired meanwhile."""
-        try:
-            return self._resolver.resolve(self._mirror.tree(revision), self._settings.host)
-        except FleetError as error:
-            if not self._settings.repairs_on_invalid or self._store.now.enforced is None:
-                self._story.target = self._named(revision)
-                raise
-            self._end(PassEnd.INVALID, error)
-            return None
-
-    def _named(self, revision: Revision) -> Revision:
-        """Return the revision with the ref it is known by: the pointer keeps none."""
-        seen = self._story.source.revision
-        return seen if seen is not None and seen == revision else revision
+        return chosen
 
     def _enforce(self, choice: TargetChoice, target: TrailEntry, wanted: Wanted) -> None:
         story = self._story
-        story.target, story.manifest = self._named(target.revision), wanted.manifest
+        story.target, story.manifest = story.named(target.revision), wanted.manifest
         memory = Memory(self._resolver, self._mirror, self._store.now, self._settings.host)
         with self._stage("trail"):
             trail = memory.older(target, has_history=self._request.has_history)
         story.diagnostics.extend(unresolved_words(trail))
+        story.diagnostics.extend(pause_words(self._request.pause, self._ports.now, wanted, trail, self._settings.where))
         with self._hosts.reader(wanted) as reader:
             basis = self._basis(wanted, trail, target, reader)
             basis = evolve(basis, converged=lambda: memory.converged(wanted, trail))
@@ -268,6 +211,8 @@ class OnePass:
             trail=trail,
             is_retry=target in self._store.now.trail,
             allowed=self._request.allowed,
+            pause=self._request.pause,
+            now=self._ports.now,
         )
 
     def _sick(self, planned: Planned) -> None:
@@ -334,7 +279,11 @@ class OnePass:
             progress=lambda number, action: ports.progress("reconciler", number, total, action),
             together=lambda number, count, action: ports.progress(f"{COMMITTING} {count}", number, total, action),
         )
-        with self._stage("reconciler"):
+        is_running = self._settings.is_running_system
+        with (
+            self._stage("reconciler"),
+            guarded(planned.plan, basis.wanted.graph, ports, is_running_system=is_running),
+        ):
             story.results = reconcile(planned.plan, means)
         begun = [result for result in story.results if result.outcome not in {Outcome.HELD, Outcome.SKIPPED}]
         if not begun:
@@ -379,14 +328,3 @@ class OnePass:
 def _has_changed(result: ActionResult) -> bool:
     """Whether an action changed the host; what a mark is for is another action, which says so."""
     return result.outcome is Outcome.APPLIED and result.action.operation is not Operation.MARK
-
-
-def _held_back(offered: Revision, choice: TargetChoice) -> Diagnostic:
-    now = f"{choice.target.revision.short} stays enforced" if choice.target else "nothing is enforced"
-    return Diagnostic(
-        code="revision-held-back",
-        summary="A newer revision is held back.",
-        detail=f"{offered} is acceptable and is not enforced, because 'enforcement' says {choice.withheld}; {now}.",
-        hint="set 'enforcement: enforce' in the fleet, and in the configuration of the agent if it says otherwise",
-        severity=Severity.NOTE,
-    )

@@ -13,7 +13,8 @@ from datum.model.graph import Node
 from datum.model.identity import HostName, ResourceId
 from datum.model.manifest import LimitClass
 from datum.model.observation import Absent, Observation, ObservedState, Present, Unobservable
-from datum.model.plan import Action, Plan, Replan, VerdictKind
+from datum.model.pause import Pause
+from datum.model.plan import Action, Operation, Plan, Replan, VerdictKind
 from datum.model.revision import Revision
 from datum.observer.observe import Look, excuse, observe_one, observe_state
 from datum.planner.ground import find_unreachable
@@ -40,6 +41,9 @@ class Basis:
     converged: Callable[[], Mapping[ResourceId, Node] | None] = field(default=lambda: None)
     # Limits raised for this pass.
     allowed: Mapping[LimitClass, int] = field(factory=dict)
+    # As it was found, in force or not, and the moment of the pass: seconds since 1970.
+    pause: Pause | None = None
+    now: int = 0
 
     @property
     def providers(self) -> Mapping[str, AnyProvider]:
@@ -91,6 +95,8 @@ def plan_now(basis: Basis, look: Look | None = None) -> Planned:
         orphans=orphans,
         limits=basis.wanted.manifest.limits,
         allowed=basis.allowed,
+        pause=basis.pause,
+        now=basis.now,
     )
     planned = plan_given(given, basis.converged)
     if not (observed.sickness or sickness):
@@ -248,8 +254,10 @@ class Turn:
         """
         node = self.node_of(action)
         given = self.planned.given
+        if not staged and self._is_as_planned(action, observation):
+            return Replan(step=action.step)
         package, owners = None, frozenset[str]()
-        if isinstance(observation, Present):
+        if isinstance(observation, Present) and action.operation is Operation.CREATE:
             # When it is not known whether a package owns what is there, or who does, nobody vouches for it.
             with suppress(HostError):
                 package = package_of(node, self.look.reader)
@@ -266,3 +274,15 @@ class Turn:
             owners=owners,
             provided=frozenset(target for origin in staged for target in given.graph.nodes[origin].targets),
         )
+
+    def _is_as_planned(self, action: Action, observation: Observation) -> bool:
+        """Whether a create, still of nothing, is asked about what it was planned from: the answer would be the same.
+
+        What rests on other actions was planned from more than its own observation.
+        """
+        if action.operation is not Operation.CREATE or not isinstance(observation, Absent) or action.starts_again:
+            return False
+        if action.known_after or action.hoped or action.takes or action.step.needs:
+            return False
+        before = self.planned.given.observed.observations[action.resource]
+        return isinstance(before, Absent) and (observation, observation.unsafe) == (before, before.unsafe)

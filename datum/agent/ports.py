@@ -3,12 +3,18 @@
 import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import PackageNotFoundError, version
-from typing import Final
+from typing import Final, Self
 
-from attrs import field, frozen
+from attrs import Factory, evolve, field, frozen
 
+from datum.agent.resolver.interface import Manifests
+from datum.agent.resolver.own import OwnManifests
+from datum.diagnostics import Diagnostic
+from datum.model.moment import parse_moment
 from datum.model.plan import Action
+from datum.model.trigger import Trigger
 from datum.provider.contract import AnyProvider
 from datum.provider.host import ProgramRunner
 
@@ -34,7 +40,7 @@ class Ports:
 
     providers: Mapping[str, AnyProvider]
     run: ProgramRunner
-    # ISO 8601 in UTC, read once when the command began.
+    # ISO 8601 in UTC, read once when the command began, and once more where it waited for its turn.
     started: str
     # Seconds on a monotonic clock.
     monotonic: Callable[[], float]
@@ -44,6 +50,27 @@ class Ports:
     signal: Callable[[], int | None] = field(default=lambda: None)
     # Stage, number of the action, how many there are, and the action in hand.
     progress: Callable[[str, int, int, Action | None], None] = field(default=show_nothing)
+    # Entered around the actions of a pass, where there are any: a shutdown waits for them.
+    delaying: Callable[[], AbstractContextManager[None]] = field(default=nullcontext)
+    # Who asks.
+    trigger: Trigger = field(factory=Trigger)
+    # Reads the clock, in the form of `started`; None: time stands still.
+    clock: Callable[[], str] | None = None
+    # Reads revisions.
+    manifests: Manifests = field(
+        default=Factory(lambda self: OwnManifests(self.providers, self.agent), takes_self=True)
+    )
+    # What there is to say of how this command runs.
+    notes: tuple[Diagnostic, ...] = ()
+
+    @property
+    def now(self) -> int:
+        """The moment of the pass, in seconds since 1970."""
+        return parse_moment(self.started)
+
+    def begun(self) -> Self:
+        """Return them for a pass that begins now."""
+        return self if self.clock is None else evolve(self, started=self.clock())
 
     def versions(self, types: Iterable[str]) -> Mapping[str, str]:
         """Return the versions that a manifest and a plan are a function of, and Python's.

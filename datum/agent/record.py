@@ -18,6 +18,7 @@ from datum.model.graph import Node
 from datum.model.identity import HostName, ResourceId
 from datum.model.json import JsonObject, JsonValue, freeze
 from datum.model.manifest import LimitClass
+from datum.model.moment import format_moment, parse_moment
 from datum.model.observation import (
     Absent,
     Cause,
@@ -32,13 +33,15 @@ from datum.model.observation import (
     Unobservable,
     UnsafeFolder,
 )
+from datum.model.pause import Pause
 from datum.model.pointer import Pointer, TrailEntry
 from datum.model.revision import Revision
 from datum.model.source import SourceTree
 from datum.planner.inputs import Declaration, OrphanSight, PlanInput, Sight, Unresolved
+from datum.report.as_json import pause_to_json
 from datum.report.plan_json import plan_to_json
 
-FORMAT: Final = "datum.record/4"
+FORMAT: Final = "datum.record/5"
 
 _SHAPE: Final[Mapping[str, tuple[type, ...]]] = {
     "versions": (Mapping,),
@@ -48,6 +51,8 @@ _SHAPE: Final[Mapping[str, tuple[type, ...]]] = {
     "converged": (str, type(None)),
     "is_retry": (bool,),
     "allowed": (Mapping,),
+    "now": (str,),
+    "pause": (Mapping, type(None)),
     "machine": (Mapping,),
     "observations": (Mapping,),
     "orphans": (Mapping,),
@@ -79,6 +84,8 @@ def record_plan(planned: Planned, pointer: Pointer, ports: Ports) -> JsonObject:
         "converged": converged.key if converged else None,
         "is_retry": given.is_retry,
         "allowed": {str(kind): count for kind, count in sorted(given.allowed.items())},
+        "now": format_moment(given.now),
+        "pause": pause_to_json(given.pause),
         "machine": given.observed.machine.values,
         "observations": {str(key): _observation(value) for key, value in given.observed.observations.items()},
         "orphans": {str(origin): _orphan(sight) for origin, sight in given.orphans.items()},
@@ -163,6 +170,8 @@ def _replay(parts: Mapping[str, Any], tree_of: TreeOf, ports: Ports) -> Planned:
         orphans=_read_orphans(parts["orphans"], trail),
         limits=wanted.manifest.limits,
         allowed={LimitClass(name): _count(value) for name, value in parts["allowed"].items()},
+        pause=_read_pause(parts["pause"]),
+        now=parse_moment(parts["now"]),
     )
     return plan_given(given, lambda: _converged(parts["converged"], given, resolver, tree_of))
 
@@ -200,6 +209,15 @@ def _count(value: JsonValue) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise TypeError("a count is expected")
     return value
+
+
+def _read_pause(value: Mapping[str, Any] | None) -> Pause | None:
+    """Return a pause as the host found it, in force or not."""
+    if value is None:
+        return None
+    who, reason = _texts([value["who"], value["reason"]])
+    only = tuple(map(ResourceId.parse, _texts(value["only"])))
+    return Pause(who, reason, parse_moment(value["since"]), parse_moment(value["until"]), only)
 
 
 def _frozen_map(value: Mapping[str, JsonValue]) -> JsonObject:

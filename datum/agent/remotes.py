@@ -22,6 +22,10 @@ ACCESS: Final[Mapping[str, Transport]] = {
     "token_file": Transport.HTTPS,
     "token_user": Transport.HTTPS,
     "proxy": Transport.HTTPS,
+    "proxy_user": Transport.HTTPS,
+    "proxy_password_file": Transport.HTTPS,
+    "cert_file": Transport.HTTPS,
+    "cert_key_file": Transport.HTTPS,
     "key_file": Transport.SSH,
     "known_hosts_file": Transport.SSH,
     "jump": Transport.SSH,
@@ -29,6 +33,14 @@ ACCESS: Final[Mapping[str, Transport]] = {
 """Keys beside a remote's URL, and what they are for."""
 
 _NEEDED: Final = {Transport.SSH: ("key_file", "known_hosts_file")}
+# Where one key is said, the other has to be.
+_TOGETHER: Final = (
+    ("proxy_user", "proxy_password_file"),
+    ("proxy_password_file", "proxy_user"),
+    ("proxy_user", "proxy"),
+    ("cert_file", "cert_key_file"),
+    ("cert_key_file", "cert_file"),
+)
 _USER: Final = re.compile(r"[\x21-\x39\x3b-\x7e]+")
 
 
@@ -120,6 +132,10 @@ def _with_access(said: Said, url: str, prefix: str, place: Callable[[str], str],
             "name the file of a private key, and one with the keys of the server as ssh-keyscan prints them, checked "
             "with whoever runs it",
         )
+    for key, other in _TOGETHER:
+        if key in found and other not in found:
+            detail = f"'{prefix}{key}' is said, and '{prefix}{other}' is not."
+            raise _wrong(said, f"{prefix}{key}", detail, f"say '{prefix}{other}', or remove '{prefix}{key}'")
     paths = {key: place(value) for key, value in found.items() if key.endswith("_file")}
     normal = {"proxy": normal_proxy, "jump": normal_jump}
     texts = {key: normal[key](value) if key in normal else value for key, value in found.items()}
@@ -154,7 +170,7 @@ def is_jump(value: JsonValue) -> str:
 
 
 def is_token_user(value: JsonValue) -> str:
-    """Return what is wrong with the user of a token; empty: nothing."""
+    """Return what is wrong with the user of a token or a proxy; empty: nothing."""
     good = isinstance(value, str) and _USER.fullmatch(value)
     return "" if good else "a name without blanks and colons is expected"
 
@@ -165,5 +181,6 @@ def _refusal(normal: Callable[[str], str], value: JsonValue) -> str:
     try:
         normal(value)
     except SettingsError as error:
-        return error.diagnostics[0].detail.rstrip(".")
+        found = error.diagnostics[0]
+        return f"{found.detail} {found.hint}".rstrip(".")
     return ""

@@ -16,7 +16,7 @@ from attrs import evolve, frozen
 from datum.diagnostics import Diagnostic
 from datum.errors import ExitCode, UsageError
 from datum.model.json import JsonValue, compact_json
-from datum.model.report import PassReport
+from datum.model.report import PassReport, ResourceReport
 from datum.model.result import PassOutcome
 from datum.report.as_json import report_to_json
 from datum.state.folders import sync_folder
@@ -28,6 +28,8 @@ LOUD_DAYS: Final = 90
 """Days for which reports of passes that changed or failed are kept."""
 
 _SUFFIX: Final = ".json"
+# More than any process id (proc(5), pid_max).
+_BEYOND_PIDS: Final = 10_000_000
 _PART: Final = ".report.part"
 
 
@@ -40,8 +42,8 @@ class _Known:
     outcome: str
     is_quiet: bool
     size: int
-    # When the pass began, in seconds, and when the report was written: two passes fit into one second.
-    order: tuple[str, int]
+    # When it was written, by a clock that `write_report` does not let go backward; and its id.
+    order: tuple[int, str]
 
 
 def write_report(folder: Path, report: PassReport, *, limit: int, complain: Callable[[str], None]) -> Path | None:
@@ -61,6 +63,7 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
     data = compact_json(report_to_json(without_private(report))).encode()
     try:
         folder.mkdir(mode=0o750, parents=True, exist_ok=True)
+        known = list_reports(folder)
         # One name for all: what a killed pass left is gone with the next report.
         temporary = folder / _PART
         temporary.unlink(missing_ok=True)
@@ -68,6 +71,7 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
             stream.flush()
+            order = _set_after(descriptor, known)
             os.fsync(stream.fileno())
         temporary.replace(path)
         sync_folder(folder)
@@ -75,22 +79,46 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
         complain(f"the report cannot be written below {folder} ({error.strerror}); in short: {shorten(report)}")
         return None
     try:
-        _evict(folder, report.started, limit)
+        new = _Known(path, report.id, str(report.outcome), is_quiet(report), len(data), (order, report.id))
+        _evict([*(one for one in known if one.path != path), new], report.started, limit)
     except OSError as error:
         complain(f"an old report below {folder} cannot be removed ({error.strerror})")
     return path
 
 
+def with_own_id(folder: Path, report: PassReport) -> PassReport:
+    """Return the report under an id that no other report has, whatever the clock said when it began.
+
+    A clock that was set back, or begins anew at each boot, can bring the same second and the same process id again.
+    """
+    moment, _, pid = report.id.partition("-")
+    number = int(pid)
+    while any(folder.glob(f"{report.id}.*")):
+        number += _BEYOND_PIDS
+        report = evolve(report, id=f"{moment}-{number}")
+    return report
+
+
+def _set_after(descriptor: int, known: list[_Known]) -> int:
+    """Let a file be newer than every report there, since the clock may have been set back; return its time."""
+    newest = max((report.order[0] for report in known), default=0)
+    found = os.fstat(descriptor).st_mtime_ns
+    if found <= newest:
+        os.utime(descriptor, ns=(found, newest + 1))
+    return max(found, newest + 1)
+
+
 def without_private(report: PassReport) -> PassReport:
     """Return the report without the diffs of files that not everybody may read: a group reads reports."""
-    resources = tuple(
-        evolve(
-            resource,
-            changes=tuple(evolve(change, diff="") if change.is_private else change for change in resource.changes),
-        )
-        for resource in report.resources
-    )
+    resources = tuple(map(_without_private, report.resources))
     return evolve(report, resources=resources)
+
+
+def _without_private(resource: ResourceReport) -> ResourceReport:
+    if not any(change.is_private for change in resource.changes):
+        return resource
+    changes = (evolve(change, diff="") if change.is_private else change for change in resource.changes)
+    return evolve(resource, changes=tuple(changes))
 
 
 def is_quiet(report: PassReport) -> bool:
@@ -154,7 +182,7 @@ def list_reports(folder: Path) -> list[_Known]:
                     status = entry.stat(follow_symlinks=False)
                     if not stat.S_ISREG(status.st_mode):
                         continue
-                    order = (parts[0].partition("-")[0], status.st_mtime_ns)
+                    order = (status.st_mtime_ns, parts[0])
                     known.append(
                         _Known(Path(entry.path), parts[0], parts[1], parts[2] == "quiet", status.st_size, order)
                     )
@@ -163,9 +191,8 @@ def list_reports(folder: Path) -> list[_Known]:
     return sorted(known, key=lambda item: item.order)
 
 
-def _evict(folder: Path, now: str, limit: int) -> None:
+def _evict(known: list[_Known], now: str, limit: int) -> None:
     """Delete by significance; the newest, and the newest of each outcome, stay whatever the limit says."""
-    known = list_reports(folder)
     kept_for_ever = {item.path for item in {item.outcome: item for item in known}.values()}
     kept_for_ever |= {item.path for item in known[-1:]}
     floor = _days_before(now, LOUD_DAYS)

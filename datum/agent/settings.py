@@ -4,26 +4,24 @@ Effects: reads one file. The file is written by `datum init` and by people; ever
 an error with its place (exit 78) before anything else happens.
 """
 
-import errno
-import os
-import re
-import stat
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from attrs import Factory, asdict, field, frozen
 
+from datum.agent.config_file import read_config
 from datum.agent.hints import init_line, whereabouts
 from datum.agent.places import absolute, below, from_here
-from datum.agent.remotes import ACCESS, LIST, Said, is_jump, is_proxy, is_token_user, remotes_of
-from datum.diagnostics import Diagnostic, SourceLocation, sorted_unique
+from datum.agent.remotes import Said, remotes_of
+from datum.agent.resolver.own import read_here
+from datum.diagnostics import Diagnostic, SourceLocation
 from datum.errors import SettingsError, UsageError
-from datum.fleet.nodes import ListNode, MapNode, Node, Scalar, plain
-from datum.fleet.yaml_reader import SIZE_LIMIT, read_yaml
+from datum.fleet.nodes import ReadYaml
 from datum.model.identity import HostName
 from datum.model.json import JsonValue
 from datum.model.manifest import Enforcement
+from datum.model.revision import Revision
 from datum.repository.remote import Remote
 
 CONFIG_PATH: Final = "/etc/datum/agent.yaml"
@@ -65,6 +63,8 @@ class Settings:
     is_offline: bool = False
     # May only tighten what the fleet says.
     enforcement: Enforcement = Enforcement.ENFORCE
+    # Where the configuration says that; None where it does not.
+    enforcement_at: SourceLocation | None = None
     # `source.on_invalid`: `end`, or `enforced` for a second pass at the enforced revision (design 3.3).
     repairs_on_invalid: bool = False
     # Seconds and bytes of one conversation with the source.
@@ -76,6 +76,8 @@ class Settings:
     report_bytes: int = 256 << 20
     # The options that lead another command here, for hints; each after a space.
     where: str = ""
+    # `trust.anchor`: what is accepted first is this commit or a descendant of it. None: not said.
+    anchor: Revision | None = None
     # In the order in which they are asked.
     remotes: tuple[Remote, ...] = field(default=Factory(lambda self: (Remote(self.repo),), takes_self=True))
 
@@ -88,6 +90,11 @@ class Settings:
     def pointer_path(self) -> Path:
         """Where the pointer lies."""
         return self.state_dir / "pointer.json"
+
+    @property
+    def pause_path(self) -> Path:
+        """Where a pause lies, if a person has made one."""
+        return self.state_dir / "pause.yaml"
 
 
 def config_path(options: Options) -> Path:
@@ -139,21 +146,37 @@ def _refuse_empty(options: Options) -> None:
         )
 
 
-def read_settings(options: Options, *, needs_file: bool = True) -> Settings:
+def read_settings(options: Options, *, needs_file: bool = True, read: ReadYaml = read_here) -> Settings:
     """Read the configuration file, if there is one, and let the options overrule it.
 
     Args:
         options: of the command line.
         needs_file: whether a file that an option names has to be there; `init` makes it.
+        read: reads YAML.
 
     Raises:
         SettingsError: a key or value is wrong, or repository or host is said nowhere.
         UsageError: an option is wrong.
     """
+    where = whereabouts(root=root_of(options), config=options.config, state_dir=options.state_dir)
+    file = read_config(config_path(options), where, is_wanted=needs_file and options.config is not None, read=read)
+    return settings_from(file, options)
+
+
+def settings_from(file: Said, options: Options) -> Settings:
+    """Return what a configuration and the options that overrule it come to.
+
+    Args:
+        file: what the configuration says; it need not lie at its place.
+        options: of the command line.
+
+    Raises:
+        SettingsError: repository or host is said nowhere, or a remote cannot be used.
+        UsageError: an option is wrong.
+    """
     root = root_of(options)
     path = config_path(options)
     where = whereabouts(root=root, config=options.config, state_dir=options.state_dir)
-    file = _read_file(path, where, is_wanted=needs_file and options.config is not None)
     values = file.values
     remotes = remotes_of(file, options.repo and from_here(options.repo), lambda name: str(below(root, name)))
     host = options.host or file.text("host")
@@ -171,12 +194,14 @@ def read_settings(options: Options, *, needs_file: bool = True) -> Settings:
         rev=options.rev,
         is_offline=options.is_offline,
         enforcement=Enforcement(file.text("enforcement") or Enforcement.ENFORCE),
+        enforcement_at=file.locations.get("enforcement"),
         repairs_on_invalid=values.get("source.on_invalid") == "enforced",
         source_timeout=_number(values, "source.timeout", 120.0),
         source_bytes=int(_number(values, "source.byte_limit", float(1 << 30))),
         source_account=file.text("source.account"),
         report_bytes=int(_number(values, "reports.byte_limit", float(256 << 20))),
         where=where,
+        anchor=Revision(file.text("trust.anchor")) if file.text("trust.anchor") else None,
         remotes=remotes,
     )
 
@@ -210,177 +235,11 @@ def _not_configured(path: Path, what: str, where: str) -> SettingsError:
     )
 
 
-_NUMBER_LIMIT: Final = 1 << 53
-
-_Check = Callable[[JsonValue], str]
-
-
-def _is_text(value: JsonValue) -> str:
-    return "" if isinstance(value, str) and value else "a text is expected"
-
-
-def _is_positive(value: JsonValue) -> str:
-    good = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < _NUMBER_LIMIT
-    return "" if good else f"a number above 0 and below {_NUMBER_LIMIT} is expected"
-
-
-def _is_path(value: JsonValue) -> str:
-    """With `--root` such a path lies below the root, whoever made the image."""
-    good = isinstance(value, str) and value.startswith("/") and ".." not in value.split("/") and "\0" not in value
-    return "" if good else "an absolute path without '..' is expected"
-
-
-def _is_access_path(value: JsonValue) -> str:
-    """Refuse what ssh reads more into than a path."""
-    odd = isinstance(value, str) and set(value) & set('"\\$')
-    return "a path without quotes, backslashes and $ is expected" if odd else _is_path(value)
-
-
-def _one_of(*words: str) -> _Check:
-    return lambda value: "" if value in words else f"one of {', '.join(words)} is expected"
-
-
-def _is_policy_none(value: JsonValue) -> str:
-    if value == "none":
-        return ""
-    return "this version verifies no signatures, so only 'none' can be kept; a stricter policy would be a lie"
-
-
-_ACCESS: Final[Mapping[str, _Check]] = {
-    **{key: _is_access_path for key in ACCESS if key.endswith("_file")},
-    "token_user": is_token_user,
-    "proxy": is_proxy,
-    "jump": is_jump,
-}
-_KEYS: Final[Mapping[str, _Check]] = {
-    "repo": _is_text,
-    "ref": _is_text,
-    "host": _is_text,
-    "state_dir": _is_path,
-    "reports_dir": _is_path,
-    "enforcement": _one_of("enforce", "hold", "observe"),
-    "trust.policy": _is_policy_none,
-    "source.on_invalid": _one_of("end", "enforced"),
-    "source.timeout": _is_positive,
-    "source.byte_limit": _is_positive,
-    "source.account": _is_text,
-    **{f"source.{key}": check for key, check in _ACCESS.items()},
-    f"{LIST}.url": _is_text,
-    **{f"{LIST}.{key}": check for key, check in _ACCESS.items()},
-    "reports.byte_limit": _is_positive,
-}
-# The number of an entry of a list.
-_LISTED: Final = re.compile(r"\.\d+\.")
-_SECTIONS: Final = {key.partition(".")[0] for key in _KEYS if "." in key}
-
-
-def _read_file(path: Path, where: str, *, is_wanted: bool) -> Said:
-    try:
-        data = _read_regular(path)
-    except FileNotFoundError:
-        if is_wanted:
-            raise SettingsError(
-                Diagnostic(
-                    code="config-missing",
-                    summary="The configuration file is not there.",
-                    detail=f"{path} does not exist.",
-                    hint=init_line("URL", "NAME", where),
-                )
-            ) from None
-        return Said()
-    except OSError as error:
-        raise SettingsError(
-            Diagnostic(
-                code="config-unreadable",
-                summary="The configuration file cannot be read.",
-                detail=f"{path}: {error.strerror}.",
-            )
-        ) from error
-    node, findings = read_yaml(data, str(path))
-    values: dict[str, JsonValue] = {}
-    locations: dict[str, SourceLocation] = {}
-    found = [*findings, *_collect(node, str(path), values, locations)]
-    if found:
-        raise SettingsError(*sorted_unique(found))
-    return Said(values, locations)
-
-
-def _read_regular(path: Path) -> bytes:
-    """Return the bytes of a file. A FIFO or a device there must not hang the command, nor fill its memory.
+def config_said(options: Options) -> Said:
+    """Return what the configuration file says; nothing where there is none.
 
     Raises:
-        OSError: it cannot be read, or is no regular file.
+        SettingsError: it cannot be read, or a key or value is wrong.
+        UsageError: an option is wrong.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "It is no regular file")
-        return stream.read(SIZE_LIMIT + 1)
-
-
-def _collect(
-    node: Node | None, path: str, values: dict[str, JsonValue], locations: dict[str, SourceLocation]
-) -> list[Diagnostic]:
-    """Flatten the file into dotted keys; return what is wrong with it."""
-    if node is None:
-        return []
-    if not isinstance(node, MapNode):
-        return [_wrong(SourceLocation(path, 1, 1), "The file is no map of keys.", "")]
-    found: list[Diagnostic] = []
-    for key, item, place in _flatten(node):
-        problem = _problem(key, item, place)
-        if problem is not None:
-            found.append(problem)
-        else:
-            values[key], locations[key] = plain(item), item.location
-    return found
-
-
-def _flatten(node: MapNode) -> list[tuple[str, Node, SourceLocation]]:
-    flat: list[tuple[str, Node, SourceLocation]] = []
-    for key, item in node.items.items():
-        if key in _SECTIONS and isinstance(item, MapNode):
-            for inner, value in item.items.items():
-                flat += _flatten_remotes(f"{key}.{inner}", value) or [
-                    (f"{key}.{inner}", value, item.key_locations[inner])
-                ]
-        else:
-            flat.append((key, item, node.key_locations[key]))
-    return flat
-
-
-def _flatten_remotes(key: str, node: Node) -> list[tuple[str, Node, SourceLocation]]:
-    """Return what stands in the list of remotes; nothing where this is none."""
-    entries = node.items if key == LIST and isinstance(node, ListNode) else ()
-    maps = [entry for entry in entries if isinstance(entry, MapNode) and entry.items]
-    return [
-        (f"{key}.{number}.{inner}", value, entry.key_locations[inner])
-        for number, entry in enumerate(maps if len(maps) == len(entries) else ())
-        for inner, value in entry.items.items()
-    ]
-
-
-def _problem(key: str, item: Node, place: SourceLocation) -> Diagnostic | None:
-    if key == LIST:
-        keys = ", ".join(name.removeprefix(f"{LIST}.") for name in _KEYS if name.startswith(f"{LIST}."))
-        return _wrong(item.location, f"'{key}' is a list of maps, each with the keys {keys}.", "")
-    check = _KEYS.get(_LISTED.sub(".", key))
-    if key in _SECTIONS:
-        names = (".".join(name.split(".")[:2]) for name in _KEYS if name.startswith(f"{key}."))
-        keys = ", ".join(dict.fromkeys(names))
-        return _wrong(item.location, f"'{key}' is a map of keys: {keys}.", "")
-    if check is None:
-        from difflib import get_close_matches
-
-        near = get_close_matches(key, _KEYS, 1)
-        return _wrong(place, f"'{key}' is no key.", f"did you mean '{near[0]}'?" if near else "")
-    if isinstance(item, Scalar) and item.ambiguity and check is not _is_text:
-        return _wrong(item.location, f"'{key}': {item.ambiguity}.", "quote it")
-    problem = check(plain(item))
-    return _wrong(item.location, f"'{key}': {problem}.", "") if problem else None
-
-
-def _wrong(place: SourceLocation, detail: str, hint: str) -> Diagnostic:
-    return Diagnostic(
-        location=place, code="bad-config", summary="The agent's configuration is wrong.", detail=detail, hint=hint
-    )
+    return read_config(config_path(options), "", is_wanted=False)

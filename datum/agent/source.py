@@ -10,12 +10,15 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final, TypeVar
 
-from attrs import evolve, field, frozen
+from attrs import Factory, evolve, field, frozen
 
+from datum.agent.anchor import ADVICE, is_anchored, unanchored
+from datum.agent.resolver.interface import Manifests
+from datum.agent.resolver.own import OwnManifests
 from datum.agent.settings import Settings
 from datum.diagnostics import Diagnostic, Severity
 from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError
-from datum.fleet.header import agent_fits, read_header
+from datum.model.fleet import agent_fits
 from datum.model.pointer import Pointer
 from datum.model.report import SourceReport
 from datum.model.revision import Revision, SourceStatus
@@ -79,6 +82,7 @@ class Source:
     agent: str
     # Whether what is acceptable moves from quarantine into the mirror; `datum plan` leaves no trace.
     is_lasting: bool = True
+    manifests: Manifests = field(default=Factory(lambda self: OwnManifests({}, self.agent), takes_self=True))
 
     def consult(self) -> Consulted:
         """Ask, fetch what is new, and judge it.
@@ -229,7 +233,7 @@ class Source:
         """Return the candidate and the evidence against it (design 3.3, as far as there are no signatures)."""
         evidence: list[Diagnostic] = []
         pointer = self.pointer
-        header = read_header(self.mirror.tree(revision))
+        header = self.manifests.header(self.mirror.tree(revision))
         if pointer.fleet and header.fleet != pointer.fleet:
             evidence.append(self._refusal(revision, "foreign-fleet", foreign(header.fleet, pointer.fleet), ""))
         if not agent_fits(header.agent, self.agent):
@@ -237,6 +241,10 @@ class Source:
             evidence.append(self._refusal(revision, "agent-out-of-range", detail, "upgrade datum on this host"))
         if not acceptable(pointer.accepted, revision, self.mirror.is_descendant):
             evidence.append(self._refusal(revision, "not-a-descendant", *self._rewritten(revision)))
+        anchor = self.settings.anchor
+        if pointer.accepted is None and not is_anchored(self.mirror, revision, anchor):
+            detail = unanchored(self.mirror, revision, anchor)
+            evidence.append(self._refusal(revision, "not-anchored", detail, ADVICE))
         return Candidate(revision, acceptable=not evidence), tuple(evidence)
 
     def _rewritten(self, revision: Revision) -> tuple[str, str]:

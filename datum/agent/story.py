@@ -2,19 +2,21 @@
 
 from collections.abc import Callable, Iterable, Mapping
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from datum.agent.planning import Planned
 from datum.agent.ports import Ports
 from datum.diagnostics import Diagnostic, Severity
+from datum.errors import DatumError
 from datum.model.graph import Node
 from datum.model.identity import HostName
 from datum.model.manifest import EffectiveManifest
 from datum.model.observation import Cause
 from datum.model.outcome import PassEnd, PassFacts, exit_code, pass_outcome
+from datum.model.pause import Pause
 from datum.model.plan import OrphanState, Plan, VerdictKind
 from datum.model.pointer import Pointer, SettleInput
-from datum.model.report import PassReport, SourceReport
+from datum.model.report import EnforcementReport, PassReport, SourceReport
 from datum.model.result import ActionResult, FailureCause, Outcome
 from datum.model.revision import Revision
 from datum.planner.inputs import Declaration, Unresolved
@@ -54,6 +56,19 @@ class Story:
     is_trail_cut: bool = False
     # `--expect` named another plan, so that nothing was done.
     is_other_plan: bool = False
+    enforcement: EnforcementReport = field(factory=EnforcementReport)
+    # In force now; None: none is.
+    pause: Pause | None = None
+
+    def end(self, end: PassEnd, error: DatumError) -> None:
+        """Note what ended the pass."""
+        self.facts = evolve(self.facts, ended=end)
+        self.diagnostics.extend(error.diagnostics)
+
+    def named(self, revision: Revision) -> Revision:
+        """Return the revision with the ref it is known by: the pointer keeps none."""
+        seen = self.source.revision
+        return seen if seen is not None and seen == revision else revision
 
 
 def tell(story: Story, store: PointerStore, ports: Ports, *, host: HostName, duration: float) -> PassReport:
@@ -84,13 +99,16 @@ def tell(story: Story, store: PointerStore, ports: Ports, *, host: HostName, dur
         resources=report_resources(plan, story.results) if plan else (),
         orphans=plan.orphans if plan else (),
         left_over=left_over(plan, story.closing, story.results) if plan and story.closing else (),
-        diagnostics=tuple(story.diagnostics),
+        diagnostics=(*story.diagnostics, *ports.notes),
         versions=ports.versions(_types(story)),
         stages=story.stages,
         is_trail_cut=story.is_trail_cut,
         checks=report_checks(plan, story.results) if plan else (),
         kept=plan.kept if plan else {},
         stale=(story.closing or plan).stale if plan else {},
+        trigger=ports.trigger,
+        enforcement=story.enforcement,
+        pause=story.pause,
     )
 
 

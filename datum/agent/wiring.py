@@ -3,14 +3,16 @@
 import io
 import os
 import pwd
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from datum.agent.desired import Wanted
 from datum.agent.hints import completed, init_line
 from datum.agent.one_pass import Hosts
+from datum.agent.resolver.identity import resolver_ids
 from datum.agent.settings import DEFAULT_REF, SOURCE_ACCOUNT, Settings
 from datum.agent.story import PointerStore
 from datum.diagnostics import Diagnostic
@@ -19,19 +21,24 @@ from datum.host.local import LocalHost
 from datum.host.machine import read_machine
 from datum.host.names import Account
 from datum.host.program import run_program
+from datum.host.view import View
 from datum.model.content import Content
 from datum.model.graph import ResourceGraph
 from datum.model.pointer import Pointer
 from datum.model.revision import Revision
 from datum.model.source import SourceTree
-from datum.provider.host import HostError, HostReader
-from datum.repository.account import SourceAccount
+from datum.provider.host import HostError, HostReader, ProgramRunner
+from datum.repository.account import PROGRAMS, Door, SourceAccount
 from datum.repository.mirror import Mirror
 from datum.state.pointer_file import check_binding, read_pointer, write_pointer
 from datum.state.transitions import unseal
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+
+_OF_OTHERS: Final = ("/home", "/root", "/run/user")
+# Where somebody keeps the state in one of these, no program could run with it hidden.
+_OF_THE_SYSTEM: Final = frozenset({"/", "/bin", "/dev", "/etc", "/lib", "/lib64", "/proc", "/run", "/sbin", "/usr"})
 
 
 def open_host(
@@ -76,7 +83,11 @@ def shared_directories(graph: ResourceGraph) -> Mapping[str, str]:
 
 @contextmanager
 def open_hosts(
-    settings: Settings, *, runs_programs: bool = True, waiting: Callable[[str], None] | None = None
+    settings: Settings,
+    *,
+    runs_programs: bool = True,
+    waiting: Callable[[str], None] | None = None,
+    is_stopping: Callable[[], bool] = lambda: False,
 ) -> Iterator[Hosts]:
     """Give readers and writers for one pass, and close what is open after it.
 
@@ -84,6 +95,7 @@ def open_hosts(
         settings: of the pass.
         runs_programs: False for a revision that nobody accepted: no command of its manifest runs.
         waiting: called with the unit of each scope of an earlier pass that a look waits for, before that.
+        is_stopping: whether the pass was told to end.
     """
     opened: list[LocalHost] = []
     asked: set[str] = set()
@@ -97,6 +109,7 @@ def open_hosts(
     def opening(wanted: Wanted) -> LocalHost:
         host = open_host(settings, wanted, runs_programs=runs_programs, asked=asked)
         host.tell_waiting(wait)
+        host.heed_stopping(is_stopping)
         return host
 
     @contextmanager
@@ -177,7 +190,19 @@ def require_rights(settings: Settings) -> None:
     Raises:
         PermissionRefusedError: this is the running system, and the caller is not root.
     """
-    if settings.is_running_system and os.geteuid() != 0:
+    require_root(settings.root)
+
+
+def require_root(root: str) -> None:
+    """Refuse what only root can do on the running system.
+
+    Args:
+        root: `/` for the running system; below another one the rights of its files decide.
+
+    Raises:
+        PermissionRefusedError: this is the running system, and the caller is not root.
+    """
+    if root == "/" and os.geteuid() != 0:
         raise PermissionRefusedError(
             Diagnostic(
                 code="not-root",
@@ -210,9 +235,37 @@ def source_account(settings: Settings) -> SourceAccount | None:
                 hint=f"useradd --system --no-create-home --shell /usr/sbin/nologin {name}",
             )
         ) from None
-    account = Account(name, found.pw_uid, found.pw_gid, groups=(found.pw_gid,))
-    run = partial(run_program, account=account, is_enclosed=True)
-    return SourceAccount(found.pw_uid, found.pw_gid, run) if found.pw_uid else None
+    if not found.pw_uid:
+        return None
+    # What reads revisions reads the mirror, too: one group for both, since each would shut out the other.
+    _, readers = resolver_ids()
+    account = Account(name, found.pw_uid, found.pw_gid, groups=(found.pw_gid, readers))
+    door = source_door(account, _hidden(settings))
+    return SourceAccount(found.pw_uid, found.pw_gid, door(), door, readers)
+
+
+def source_door(account: Account, hidden: tuple[str, ...]) -> Door:
+    """Return what gives doors through which an account's programs see few files.
+
+    Args:
+        account: of whom the programs are.
+        hidden: folders and files that seem to be empty, but for what a door is asked to show.
+    """
+    # The second look at a server is a program of Python's.
+    programs = (PROGRAMS, sys.prefix, sys.base_prefix)
+
+    def door(*, writable: Sequence[str] = (), readable: Sequence[str] = ()) -> ProgramRunner:
+        view = View(tuple(writable), hidden, (*readable, *programs))
+        return partial(run_program, account=account, is_enclosed=True, view=view)
+
+    return door
+
+
+def _hidden(settings: Settings) -> tuple[str, ...]:
+    """Return what no program that talks to servers is to see: of others, of the agent, and all secrets."""
+    own = (str(settings.state_dir), str(settings.reports_dir))
+    secrets = (path for remote in settings.remotes for path in remote.secrets)
+    return (*_OF_OTHERS, *(path for path in own if path not in _OF_THE_SYSTEM), *secrets)
 
 
 def load_pointer(settings: Settings) -> Pointer:
@@ -224,20 +277,25 @@ def load_pointer(settings: Settings) -> Pointer:
     """
     pointer = own_pointer(settings)
     if pointer is None:
-        raise SettingsError(
-            Diagnostic(
-                code="not-enrolled",
-                summary="This host is not enrolled.",
-                detail=f"There is no pointer at {settings.pointer_path}: nothing was accepted here yet. First contact "
-                "is an explicit act.",
-                hint=enrol_line(settings),
-            )
-        )
+        raise not_enrolled(settings)
     if settings.is_running_system:
         pointer = unseal(pointer, settings.host)
     with completed(enrol_line(settings)):
         check_binding(pointer, None, settings.host)
     return pointer
+
+
+def not_enrolled(settings: Settings) -> SettingsError:
+    """Return the error of a host that has no pointer."""
+    return SettingsError(
+        Diagnostic(
+            code="not-enrolled",
+            summary="This host is not enrolled.",
+            detail=f"There is no pointer at {settings.pointer_path}: nothing was accepted here yet. First contact "
+            "is an explicit act.",
+            hint=enrol_line(settings),
+        )
+    )
 
 
 def own_pointer(settings: Settings) -> Pointer | None:
@@ -250,10 +308,10 @@ def own_pointer(settings: Settings) -> Pointer | None:
         return read_pointer(settings.pointer_path)
 
 
-def enrol_line(settings: Settings) -> str:
+def enrol_line(settings: Settings, *, anchor: str = "") -> str:
     """Return the command that enrols this host, below its root."""
     ref = "" if settings.ref == DEFAULT_REF else settings.ref
-    return init_line(settings.repo, str(settings.host), settings.where, ref=ref)
+    return init_line(settings.repo, str(settings.host), settings.where, ref=ref, anchor=anchor)
 
 
 def lasting_store(settings: Settings, mirror: Mirror, pointer: Pointer) -> PointerStore:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from datum.cli.commands import authors, hosts
+from datum.cli.commands import authors, doctor, enrolment, hosts, pausing, shells
 
 app = typer.Typer(
     name="datum",
@@ -33,14 +33,19 @@ def _main(
     del version
 
 
-app.command()(hosts.init)
+app.command()(enrolment.init)
 app.command()(hosts.plan)
 app.command()(hosts.apply)
 app.command()(hosts.status)
 app.command()(hosts.report)
 app.command()(hosts.orphans)
 app.command()(hosts.adopt)
+app.command()(enrolment.leave)
+app.command()(pausing.pause)
+app.command()(pausing.resume)
+app.command()(doctor.doctor)
 app.command()(authors.validate)
 app.command()(authors.render)
 app.command()(authors.why)
 app.command()(authors.graph)
+app.command()(shells.completion)

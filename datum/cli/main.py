@@ -97,7 +97,9 @@ def _explain(error: "TyperException", words: Sequence[str]) -> int:
 
     names = {command.callback.__name__ for command in app.registered_commands if command.callback is not None}
     command = f"datum {words[0]}" if words[0] in names else "datum"
-    sys.stderr.write(f"datum: {clean(message.replace(_LIBRARY, ''))}\nTry '{command} --help'.\n")
+    # Choices come one a line.
+    said = " ".join(message.replace(_LIBRARY, "").split())
+    sys.stderr.write(f"datum: {clean(said)}\nTry '{command} --help'.\n")
     return ExitCode.USAGE
 
 

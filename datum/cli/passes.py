@@ -16,7 +16,7 @@ def run_pass(options: Options, request: Request = PLAIN, *, wait: float | None =
     Raises:
         DatumError: the pass could not begin.
     """
-    with pass_ports(catches_signals=True) as ports:
+    with pass_ports(options, catches_signals=True) as ports:
         applied = commands.apply(options, request, ports, wait=wait, complain=complain)
     passes.show(applied, is_json=is_json)
     return applied.exit_code

@@ -10,7 +10,7 @@ from datum.diagnostics import Diagnostic, SourceLocation
 from datum.errors import HostNotInFleetError
 from datum.fleet.declared import Declared, read_declarations
 from datum.fleet.findings import Findings, problem, suggestion
-from datum.fleet.header import FORMAT, FleetHeader, agent_fits, read_fleet, read_table
+from datum.fleet.header import FORMAT, read_fleet, read_table
 from datum.fleet.layers import (
     Membership,
     Pattern,
@@ -26,6 +26,7 @@ from datum.fleet.settings import SETTING_KEYS, read_settings
 from datum.fleet.slots import read_contributions
 from datum.fleet.values import Placed, Table
 from datum.fleet.variables import as_variables
+from datum.model.fleet import FleetHeader, agent_fits
 from datum.model.identity import HostName
 from datum.model.source import EntryKind, SourceTree
 

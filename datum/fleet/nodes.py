@@ -1,13 +1,16 @@
 """What a YAML text says, with the place of every value and key. Pure; frozen; no object of the YAML library in it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from attrs import field, frozen
 
-from datum.diagnostics import SourceLocation
+from datum.diagnostics import Diagnostic, SourceLocation
 from datum.model.json import JsonValue
+
+SIZE_LIMIT: Final = 4 * 1024 * 1024
+"""Bytes of a text."""
 
 _NONE: Mapping[str, SourceLocation] = MappingProxyType({})
 
@@ -46,6 +49,9 @@ class MapNode:
 
 
 Node: TypeAlias = Scalar | ListNode | MapNode
+
+ReadYaml: TypeAlias = Callable[[bytes, str], tuple[Node | None, tuple[Diagnostic, ...]]]
+"""Reads the bytes of a file, whose path is given for places: what it says, and what is wrong with it."""
 
 
 def plain(node: Node) -> JsonValue:

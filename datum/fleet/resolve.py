@@ -193,6 +193,7 @@ def _read(library: Library, host: HostName, findings: Findings) -> EffectiveMani
         settings.limits,
         settings.enforcement,
         settings.on_observation_failure,
+        settings.enforcement_at,
     )
 
 

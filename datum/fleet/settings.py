@@ -8,6 +8,7 @@ from typing import Final
 
 from attrs import frozen
 
+from datum.diagnostics import SourceLocation
 from datum.fleet.findings import Findings, listing, problem, suggestion
 from datum.fleet.limits import limits_of, read_limits
 from datum.fleet.merge import Said, merge_says
@@ -29,6 +30,8 @@ class Settings:
     limits: Limits
     enforcement: Enforcement
     on_observation_failure: OnObservationFailure
+    # Where `enforcement` is said; None where nothing says it.
+    enforcement_at: SourceLocation | None
 
 
 def read_settings(nodes: Mapping[str, Node], checker: Checker) -> Mapping[str, Placed]:
@@ -63,6 +66,7 @@ def merge_settings(sources: list[tuple[int, str, Mapping[str, Placed]]], finding
         limits_of(values),
         Enforcement(str(values.get("enforcement", Enforcement.ENFORCE))),
         OnObservationFailure(str(values.get("observe.on_failure", OnObservationFailure.AUTO))),
+        merged["enforcement"].location if "enforcement" in merged else None,
     )
 
 

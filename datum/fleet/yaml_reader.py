@@ -25,12 +25,11 @@ from yaml.events import (
 )
 
 from datum.diagnostics import Diagnostic, SourceLocation
-from datum.fleet.nodes import ListNode, MapNode, Node, Scalar
+from datum.fleet.nodes import SIZE_LIMIT, ListNode, MapNode, Node, Scalar
 from datum.fleet.plain_scalars import read_plain
 
 _Start: TypeAlias = ScalarEvent | SequenceStartEvent | MappingStartEvent
 
-SIZE_LIMIT: Final = 4 * 1024 * 1024
 DEPTH_LIMIT: Final = 64
 # Nodes that all aliases of a file may add together.
 ALIAS_LIMIT: Final = 100_000

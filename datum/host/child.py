@@ -28,6 +28,16 @@ _QUIET: Final = 0.05
 # Seconds for a killed program to go; one in uninterruptible sleep is left to process 1.
 _GRACE: Final = 5.0
 _NOT_STARTED: Final = 127
+# What a process may have been started with ignored, by nohup(1) or a shell in the background, or handles itself.
+_DEFAULT: Final = (
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGALRM,
+    signal.SIGQUIT,
+    signal.SIGHUP,
+)
 
 
 class PreparationError(OSError):
@@ -223,7 +233,7 @@ def _become(
         *sources, status = (fcntl.fcntl(pipe, fcntl.F_DUPFD_CLOEXEC, 3) for pipe in pipes)
         try:
             os.setsid()
-            for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
+            for number in _DEFAULT:
                 signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             os.umask(0o022)

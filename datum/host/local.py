@@ -58,12 +58,17 @@ class LocalHost:
         """Have `tell` called with the unit of each scope that a look waits for, before that."""
         self._tell = tell
 
+    def heed_stopping(self, is_stopping: Callable[[], bool]) -> None:
+        """Have what may take long ask whether the pass was told to end."""
+        self._root.is_stopping = is_stopping
+
     def reader(self) -> LocalReader:
         """Return a reader that has seen nothing yet."""
         self._root.walker.forget()
         reader = LocalReader(self._root, self._slow_reader)
         reader.share_asked(self._asked)
         reader.tell_waiting(self._tell)
+        reader.heed_stopping(self._root.is_stopping)
         return reader
 
     def writer(self) -> "LocalWriter":

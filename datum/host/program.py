@@ -18,6 +18,7 @@ from attrs import evolve
 from datum.host.child import Ended, PreparationError, run_prepared
 from datum.host.failures import host_error
 from datum.host.names import Account
+from datum.host.view import View
 from datum.model.observation import Cause
 from datum.model.result import FailureCause
 from datum.provider.host import Command, CommandOutcome, HostError
@@ -34,6 +35,7 @@ def run_program(
     read_only: bool = False,
     account: Account | None = None,
     is_enclosed: bool = False,
+    view: View | None = None,
 ) -> CommandOutcome:
     """Run a program to its end.
 
@@ -46,6 +48,7 @@ def run_program(
         account: who `command.user` is; None if that is empty. It gets that user's HOME, USER and LOGNAME, and the
             directory is entered before the rights are dropped.
         is_enclosed: nothing that it started is left when it has ended; not with another root, nor `read_only`.
+        view: what it sees of the files; enclosed programs only. None: all.
 
     Raises:
         HostError: root or directory cannot be entered; this process may not act as that user; it could not be started
@@ -56,7 +59,7 @@ def run_program(
         from datum.host.enclosed import run_enclosed
 
         enter = becoming(account, partial(os.chdir, command.directory))
-        return judge(command, account, lambda complete: run_enclosed(complete, enter))
+        return judge(command, account, lambda complete: run_enclosed(complete, enter, view))
     return judge(command, account, lambda complete: _run(complete, root, account, read_only=read_only))
 
 

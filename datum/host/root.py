@@ -45,6 +45,8 @@ class HostRoot:
     # Ends those who look below network and FUSE mounts, and keep directories open there: they saw what was before a
     # change, and a file system of which something is open cannot be unmounted.
     release: Callable[[], None] = field(default=lambda: None, init=False)
+    # Whether the pass was told to end.
+    is_stopping: Callable[[], bool] = field(default=lambda: False, init=False)
 
     @classmethod
     def open(
@@ -113,7 +115,7 @@ class HostRoot:
             return run_program(command, root=self.path, read_only=read_only, account=user)
         from datum.host.scope import run_scoped
 
-        return run_scoped(command, root=self.path, account=user, late=late)
+        return run_scoped(command, root=self.path, account=user, late=late, is_stopping=self.is_stopping)
 
     def open_content(self, content: Content) -> BinaryIO:
         """Return a stream over bytes.

@@ -14,10 +14,15 @@ class RunningReader(ABC):
     """The part of `HostReader` that looks at what runs."""
 
     _tell: Callable[[str], None] | None = None
+    _is_stopping: Callable[[], bool] | None = None
 
     def tell_waiting(self, tell: Callable[[str], None] | None) -> None:
         """Have `tell` called with the unit of each scope that is waited for, before that."""
         self._tell = tell
+
+    def heed_stopping(self, is_stopping: Callable[[], bool]) -> None:
+        """Have what is waited for ask whether the pass was told to end; then it waits no longer."""
+        self._is_stopping = is_stopping
 
     @property
     @abstractmethod
@@ -71,4 +76,4 @@ class RunningReader(ABC):
             return True
         from datum.host.scope import await_scope
 
-        return await_scope(name, seconds, self._tell)
+        return await_scope(name, seconds, self._tell, self._is_stopping or (lambda: False))

@@ -19,12 +19,15 @@ from attrs import define, field, frozen
 
 from datum.diagnostics import Diagnostic
 from datum.errors import InternalError
+from datum.host.child import has_ended_by
 from datum.model.observation import Cause
 from datum.model.result import FailureCause
 from datum.provider.host import Below, FileFacts, HostError, Missing
 
 _LENGTH: Final = struct.Struct("!Q")
 _CHUNK: Final = 1 << 20
+# Seconds that one that was killed may take to be gone.
+_GRACE: Final = 0.5
 
 
 class FileReader(Protocol):
@@ -147,11 +150,20 @@ class SlowReader:
     def _abandon(self, mount: str, why: str) -> HostError:
         child = self._children.pop(mount)
         _end(child)
-        # reaps one that could be killed; one that hangs is never waited for
-        with suppress(ChildProcessError):
-            os.waitpid(child.pid, os.WNOHANG)
+        _give_up(child.pid)
         self._abandoned[mount] = why
         return _hangs(mount, why)
+
+
+def _give_up(pid: int) -> None:
+    """Reap a child that was killed; one that hangs in the kernel is not waited for, nor by the unit of the agent."""
+    with suppress(ChildProcessError):
+        if has_ended_by(pid, time.monotonic() + _GRACE):
+            os.waitpid(pid, 0)
+            return
+        from datum.host.scope import set_aside
+
+        set_aside(pid)
 
 
 def _hangs(mount: str, why: str) -> HostError:

@@ -169,6 +169,8 @@ class EffectiveManifest:
     limits: Limits = field(factory=Limits)
     enforcement: Enforcement = Enforcement.ENFORCE
     on_observation_failure: OnObservationFailure = OnObservationFailure.AUTO
+    # Where `enforcement` is said; None where nothing says it.
+    enforcement_at: SourceLocation | None = field(default=None, eq=False)
 
     @property
     def by_id(self) -> Mapping[ResourceId, Resource]:

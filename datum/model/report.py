@@ -8,10 +8,13 @@ from attrs import field, frozen
 from datum.diagnostics import Diagnostic, SourceLocation
 from datum.model.identity import HostName, ResourceId
 from datum.model.json import JsonValue
+from datum.model.manifest import Enforcement
+from datum.model.pause import Pause
 from datum.model.plan import Hold, Kept, Orphan, Stale
 from datum.model.pointer import Pointer
 from datum.model.result import Outcome, PassOutcome
 from datum.model.revision import Revision, SourceStatus
+from datum.model.trigger import Asked, Trigger
 
 
 @frozen
@@ -105,6 +108,15 @@ class LeftOver:
 
 
 @frozen
+class EnforcementReport:
+    """How far a pass went, and who says so."""
+
+    mode: Enforcement = Enforcement.ENFORCE
+    # A file of the fleet, or of this host; None where nothing says it.
+    location: SourceLocation | None = None
+
+
+@frozen
 class PassReport:
     """One pass. `datum report --json` prints it by the schema of `datum/report/schema.json`."""
 
@@ -135,8 +147,8 @@ class PassReport:
     versions: Mapping[str, str] = field(factory=dict)
     # Seconds by stage.
     stages: Mapping[str, float] = field(factory=dict)
-    # Equal requests that this pass answered as well (design 1.6).
-    joined: int = 0
+    # Equal requests that this pass answered as well, in the order in which they came (design 1.6).
+    joined: tuple[Asked, ...] = ()
     # Older entries fell off the trail in this pass (3.5).
     is_trail_cut: bool = False
     checks: tuple[CheckReport, ...] = ()
@@ -144,3 +156,9 @@ class PassReport:
     kept: Mapping[ResourceId, Kept] = field(factory=dict)
     # What runs although something that it lists has changed since, as the last look of the pass found it.
     stale: Mapping[ResourceId, Stale] = field(factory=dict)
+    # What made it begin.
+    trigger: Trigger = field(factory=Trigger)
+    # How far it went.
+    enforcement: EnforcementReport = field(factory=EnforcementReport)
+    # In force while it ran; None: none was.
+    pause: Pause | None = None

@@ -9,7 +9,7 @@ from datum.model.graph import Target
 from datum.model.plan import Action, Orphan, OrphanState
 from datum.planner.inputs import PlanInput
 from datum.planner.orphans import TAKEN_OVER
-from datum.planner.removals import names_of
+from datum.planner.removals import names_of, removed_with
 from datum.provider.paths import parents
 
 TAKEN_ALONG: Final = "taken_along"
@@ -26,7 +26,7 @@ def tell_going(orphans: tuple[Orphan, ...], actions: Sequence[Action], given: Pl
     takers = {name: action for action in doing for name in action.takes}
     for action in doing:
         if action.operation.removes:
-            takers.update((name, action) for name in names_of(given.graph.nodes[action.resource].targets))
+            takers.update((name, action) for name in removed_with(given.graph.nodes[action.resource]))
     return tuple(_told(orphan, given, takers) for orphan in orphans) if takers else orphans
 
 

@@ -26,7 +26,7 @@ from datum.planner.makers import Makers
 from datum.planner.orphans import OrphanPlan
 from datum.planner.refreshes import Refreshes
 from datum.planner.removals import changes_left
-from datum.planner.stopped import Stops, without
+from datum.planner.stopped import Learnt, Stops, without
 from datum.planner.verdicts import impossible, skipped, unobservable
 from datum.provider.contract import AnyProvider, PredictingProvider, TransactionalProvider
 
@@ -69,16 +69,14 @@ class _Decision:
 class Draft:
     """The plan while it is made."""
 
-    def __init__(
-        self, given: PlanInput, orphans: OrphanPlan, *, removals_wait: bool = False, foreseen: Makers | None = None
-    ) -> None:
+    def __init__(self, given: PlanInput, orphans: OrphanPlan, *, learnt: Learnt, removals_wait: bool) -> None:
         """Begin with what the deletions of orphans remove: they stand before what would take it along.
 
         Args:
             given: all that the plan is made from.
             orphans: what becomes of them.
+            learnt: what earlier drafts told of what is stopped.
             removals_wait: whether it is known already that every removal of this plan is held.
-            foreseen: what the steps of an earlier draft make.
         """
         # What each resource needs for itself, and the one refresh of a service, which stands after that.
         self.actions: dict[ResourceId, Action] = {}
@@ -90,11 +88,10 @@ class Draft:
         self._given = given
         self._makers = Makers(given.graph)
         self._holds = Holds(given)
-        makers = (self._makers, foreseen)
-        self.stopping = Stops(given, self._holds, makers, removals_wait=removals_wait)
+        self.stopping = Stops(given, self._holds, self._makers, removals_wait=removals_wait, learnt=learnt)
         self.deletions = tuple(map(self._marking, orphans.actions))
         self._deletions = {action.resource: action for action in self.deletions}
-        self._removals = orphans.removals
+        self._removals = orphans.removals.copy()
         # For each resource, what would keep a dependant with something to do from doing it.
         self._blockers = {action.resource: action.resource for action in self.deletions if action.hold is not None}
         # Directories that steps so far make anew where something else stands: nothing is in them then.
@@ -130,7 +127,7 @@ class Draft:
                 self._refresh(turn)
         except BreachError as error:
             self.actions.pop(origin, None)
-            self._refuse(node, error.unobservable)
+            self._end(node, unobservable(node, error.unobservable))
         key = given.graph.guarded.get(origin)
         if key is not None and self._sets[key][-1] == origin:
             self._settle(self._sets[key])
@@ -176,7 +173,9 @@ class Draft:
             detail = f"It would take along what {stuck} removes, and that is held."
             self._skip(node, step, self._blockers[stuck], detail)
             return
-        self._act(turn, evolve(found, awaits=found.awaits.union(providing.values()), providing=providing))
+        if providing:
+            found = evolve(found, awaits=found.awaits.union(providing.values()), providing=providing)
+        self._act(turn, found)
 
     def _about_services(self, turn: _Turn, found: _Decision) -> _Decision:
         """Return the decision with its marks, and what is stopped for it: that needs no mark.
@@ -189,6 +188,8 @@ class Draft:
         unmarked = self.owing.unmarked_of(turn.origin, {*marks, *stops})
         if turn.starts_again or self.owing.starts(turn.origin, step, turn.observation):
             marks = self.owing.seen_of(marks)
+        if not (marks or unmarked or stops):
+            return found
         left = self.stopping.left_of(marks, stops)
         return evolve(found, marks=left, unmarked=unmarked, stops=stops, marks_if_up=without(marks, left))
 
@@ -220,7 +221,7 @@ class Draft:
             if changes:
                 return _Decision(evolve(step, changes=changes, takes=taking.names), awaits, taking.leans_on)
         if isinstance(observation, Unobservable):
-            self._refuse(node, observation)
+            self._end(node, unobservable(node, observation))
         else:
             self.verdicts[turn.origin] = Verdict(VerdictKind.IN_SYNC, location=node.resource.location)
         return None
@@ -256,7 +257,7 @@ class Draft:
         for need in step.needs:
             free = [maker for maker in makers[need] if maker not in self._blockers]
             if not makers[need]:
-                self._give_up(node, step, need)
+                self._end(node, impossible(node, step, need))
                 return None
             if not free:
                 self._skip(node, step, self._blockers[makers[need][0]])
@@ -391,10 +392,7 @@ class Draft:
         self._blockers[node.resource.id] = blocker
         self.verdicts[node.resource.id] = skipped(node, step, blocker, detail)
 
-    def _give_up(self, node: Node, step: Step, need: Need) -> None:
+    def _end(self, node: Node, verdict: Verdict) -> None:
+        """Say why nothing is done with a resource, which keeps what requires it from being done."""
         self._blockers[node.resource.id] = node.resource.id
-        self.verdicts[node.resource.id] = impossible(node, step, need)
-
-    def _refuse(self, node: Node, found: Unobservable) -> None:
-        self._blockers[node.resource.id] = node.resource.id
-        self.verdicts[node.resource.id] = unobservable(node, found)
+        self.verdicts[node.resource.id] = verdict

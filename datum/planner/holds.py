@@ -9,7 +9,7 @@ from datum.model.manifest import Hazard
 from datum.model.plan import Hold, HoldReason, Step
 from datum.planner.decide import is_protected, unallowed
 from datum.planner.inputs import Declaration, PlanInput
-from datum.planner.removals import names_of
+from datum.planner.removals import names_of, removed_with
 
 
 class Holds:
@@ -62,5 +62,4 @@ class Holds:
 
 def _removed(node: Node, step: Step) -> Iterable[str]:
     """Yield what goes: what is taken along, and the own things where what stands there is removed."""
-    own = names_of(target for target in node.targets if not target.shared)
-    return (*own, *step.takes) if step.removes else step.takes
+    return (*removed_with(node), *step.takes) if step.removes else step.takes

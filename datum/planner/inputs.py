@@ -8,6 +8,7 @@ from datum.model.graph import Node, ResourceGraph
 from datum.model.identity import HostName, ResourceId
 from datum.model.manifest import LimitClass, Limits
 from datum.model.observation import Observation, ObservedState
+from datum.model.pause import Pause
 from datum.model.revision import Revision
 from datum.provider.contract import AnyProvider
 
@@ -72,6 +73,9 @@ class PlanInput:
     limits: Limits = field(factory=Limits)
     # `--allow removals=N` and the like, valid with `--expect ID` only.
     allowed: Mapping[LimitClass, int] = field(factory=dict)
+    # As it was found, in force or not, and the moment of the pass: seconds since 1970.
+    pause: Pause | None = None
+    now: int = 0
 
     def declarations(self, origin: ResourceId) -> tuple[Node, ...]:
         """Return what the older revisions of the trail declared under this id, newest first."""

@@ -3,8 +3,8 @@
 Rules enforced here and in the modules beside it: equal inputs give an equal plan; order respects every edge, ties
 broken by stage and id; no action has an unobservable resource among what it requires, but a refresh that its service's
 own action goes before; what nothing can provide is `impossible` and never blocks an unrelated branch; what a service
-lists is marked before it changes; hazards need `allow`, every class stays within its limit, and nothing is removed
-while something is unobservable.
+lists is marked before it changes; hazards need `allow`, what is paused is held, every class stays within its limit,
+and nothing is removed while something is unobservable.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from attrs import evolve
 
 from datum.model.batches import batches_of
 from datum.model.identity import ResourceId
-from datum.model.plan import Action, Hold, HoldReason, Operation, Plan, Verdict, VerdictKind
+from datum.model.plan import Action, Hold, HoldReason, Label, Operation, Plan, Verdict, VerdictKind
 from datum.planner.along import tell_going
 from datum.planner.draft import Draft
 from datum.planner.identity import plan_identity
@@ -21,24 +21,22 @@ from datum.planner.inputs import PlanInput
 from datum.planner.kept import kept_by
 from datum.planner.labels import label_of, label_owed
 from datum.planner.limits import apply_limits
-from datum.planner.makers import Makers
 from datum.planner.orphans import OrphanPlan, plan_orphans
+from datum.planner.pauses import apply_pause
 from datum.planner.refreshes import Refreshes
 from datum.planner.stale import stale_in
+from datum.planner.stopped import Learnt
 from datum.provider.contract import SettledProvider
 
 
 def plan_pass(given: PlanInput) -> Plan:
     """Plan one pass; never fails for what a host or a manifest can be."""
     orphans = plan_orphans(given)
-    draft = _drafted(given, orphans)
-    foreseen = draft.stopping.lacking
-    if foreseen is not None:
-        draft = _drafted(given, orphans, foreseen=foreseen)
+    draft, learnt = _drafted(given, orphans, Learnt())
     hold = _removals_hold(draft.verdicts.values())
     if hold is not None and (given.graph.triggers or draft.stops):
         # Nothing is marked, stopped or refreshed for a removal that waits.
-        draft = _drafted(given, orphans, removals_wait=True, foreseen=foreseen)
+        draft, _ = _drafted(given, orphans, learnt, removals_wait=True)
     arranged = [
         _hold_removal(action, hold)
         for action in _with_stops(
@@ -46,7 +44,7 @@ def plan_pass(given: PlanInput) -> Plan:
             draft.stopping.in_order(draft.stops, draft.actions),
         )
     ]
-    actions = apply_limits(label_owed(_marked(arranged, draft.owing)), given)
+    actions = apply_limits(apply_pause(label_owed(_marked(arranged, draft.owing)), given), given)
     checks = given.graph.checks
     plan = Plan(
         revision=given.revision,
@@ -63,12 +61,20 @@ def plan_pass(given: PlanInput) -> Plan:
 
 
 def _drafted(
-    given: PlanInput, orphans: OrphanPlan, *, removals_wait: bool = False, foreseen: Makers | None = None
-) -> Draft:
-    draft = Draft(given, orphans, removals_wait=removals_wait, foreseen=foreseen)
-    for origin in given.graph.order:
-        draft.consider(origin)
-    return draft
+    given: PlanInput, orphans: OrphanPlan, learnt: Learnt, *, removals_wait: bool = False
+) -> tuple[Draft, Learnt]:
+    """Draft the plan until nothing is learnt of its stops any more: each time more is kept running, so it ends."""
+    while True:
+        draft = Draft(given, orphans, removals_wait=removals_wait, learnt=learnt)
+        for origin in given.graph.order:
+            draft.consider(origin)
+        stuck = draft.stopping.stuck_in(draft.stops, draft.verdicts)
+        if learnt.foreseen is None and draft.stopping.lacking is not None:
+            learnt = evolve(learnt, foreseen=draft.stopping.lacking)
+        elif stuck:
+            learnt = evolve(learnt, kept={**learnt.kept, **stuck})
+        else:
+            return draft, learnt
 
 
 def _in_order(draft: Draft, given: PlanInput) -> list[Action]:
@@ -100,7 +106,7 @@ def relabel(plan: Plan, given: PlanInput) -> Plan:
     labelled = [
         action
         if action.orphan_of is not None
-        else evolve(action, label=label_of(given.graph.nodes[action.resource], observations[action.resource], given))
+        else _labelled(action, label_of(given.graph.nodes[action.resource], observations[action.resource], given))
         for action in plan.actions
     ]
     actions = apply_limits(label_owed(labelled), given)
@@ -112,6 +118,10 @@ def relabel(plan: Plan, given: PlanInput) -> Plan:
         stale=stale_in(given, actions),
         orphans=tell_going(plan_orphans(given).orphans, actions, given),
     )
+
+
+def _labelled(action: Action, label: Label) -> Action:
+    return action if action.label is label else evolve(action, label=label)
 
 
 def _settled(draft: Draft, given: PlanInput) -> frozenset[str]:

@@ -23,6 +23,11 @@ def names_of(targets: Iterable[Target]) -> Iterator[str]:
             yield f"package:{target.key}"
 
 
+def removed_with(node: Node) -> Iterator[str]:
+    """Yield the names of what goes when a resource is removed: not of what it shares, as one line does its file."""
+    return names_of(target for target in node.targets if not target.shared)
+
+
 @frozen
 class Taking:
     """What one step takes along, and on which deletions it leans."""
@@ -40,10 +45,15 @@ class Removals:
         """Begin with none."""
         self._by_name: dict[str, ResourceId] = {}
 
+    def copy(self) -> "Removals":
+        """Return the same ones, to which others can be added."""
+        twin = Removals()
+        twin._by_name.update(self._by_name)
+        return twin
+
     def add(self, node: Node, takes: Iterable[str] = ()) -> None:
         """Add a deletion: of what its resource declares, and of what it takes along."""
-        own = names_of(target for target in node.targets if not target.shared)
-        for name in (*own, *takes):
+        for name in (*removed_with(node), *takes):
             self._by_name.setdefault(name, node.resource.id)
 
     def left_of(self, names: Iterable[str]) -> Taking:

@@ -14,7 +14,9 @@ from datum.model.observation import Present, StaleInput
 from datum.model.plan import Action, Operation, Stale
 from datum.planner.decide import BreachError, all_are, guarded
 from datum.planner.inputs import PlanInput
+from datum.planner.stopped import stopping_of
 from datum.provider.contract import StaleProvider
+from datum.provider.stopped import RUNNING
 
 # Behind a stop of something stale stands its start.
 _ENDS: Final = frozenset({Operation.REFRESH_RESTART, Operation.STOP})
@@ -64,11 +66,20 @@ def stale_in(given: PlanInput, actions: Iterable[Action]) -> Mapping[ResourceId,
         actions: of the plan.
     """
     ends: dict[ResourceId, Action] = {}
+    down: dict[ResourceId, Action] = {}
     for action in actions:
         if action.operation in _ENDS or (action.operation.refreshes and action.resource not in ends):
             ends[action.resource] = action
+        if _brings_down(action):
+            down[action.resource] = action
     found = {}
     for origin, observed in _stale(given):
+        if _shall_not_run(given.graph.nodes[origin], given):
+            # What this pass stops has nothing to read any more.
+            stop = down.get(origin)
+            if stop is None or stop.hold is not None:
+                found[origin] = Stale(observed.stale, _kept_up(origin, is_held=stop is not None))
+            continue
         restart = ends.get(origin)
         if restart is not None and beyond(restart.operation, observed.stale, given.graph.triggers.get(origin, {})):
             restart = None
@@ -81,6 +92,30 @@ def _stale(given: PlanInput) -> Iterator[tuple[ResourceId, Present]]:
     for origin, observed in given.observed.observations.items():
         if isinstance(observed, Present) and observed.stale and origin in given.graph.nodes:
             yield origin, observed
+
+
+def _shall_not_run(node: Node, given: PlanInput) -> bool:
+    """Whether it is declared absent, or as what shall not run; what a provider did wrong is told elsewhere."""
+    try:
+        says = stopping_of(node, given.providers[node.resource.id.type])
+    except BreachError:
+        says = None
+    return node.resource.absent or (says is not None and not says.runs)
+
+
+def _brings_down(action: Action) -> bool:
+    """Whether an action of what shall not run stops it."""
+    if action.operation in {Operation.STOP, Operation.DELETE}:
+        return True
+    return any(change.name == RUNNING for change in action.changes)
+
+
+def _kept_up(origin: ResourceId, *, is_held: bool) -> str:
+    if is_held:
+        return "It shall not run: its stop, which is held, settles that."
+    return (
+        f"It shall not run, and nothing in this plan stops it: 'systemctl stop {shlex.quote(origin.name)}' settles it."
+    )
 
 
 def _acts(node: Node, given: PlanInput) -> bool:

@@ -7,13 +7,13 @@ is held; a stop that the same pass takes back is no outage.
 
 from collections.abc import Collection, Container, Iterable, Mapping
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
 from datum.model.manifest import Hazard
 from datum.model.observation import Absent, Present, Unobservable
-from datum.model.plan import LOADED, Action, Change, Hold, HoldReason, Need, Operation, Step
+from datum.model.plan import LOADED, Action, Change, Hold, HoldReason, Need, Operation, Step, Verdict, VerdictKind
 from datum.planner.decide import BreachError, all_are, decide, guarded, hazards_of
 from datum.planner.holds import Holds
 from datum.planner.inputs import PlanInput
@@ -46,6 +46,16 @@ class Kept:
     hold: Hold | None = None
     # Nothing makes what its start needs, of all that is known so far.
     is_lacking: bool = False
+
+
+@frozen
+class Learnt:
+    """What earlier drafts of the same plan told of its stops."""
+
+    # What their steps make: what a start needs may be made by what comes after the change.
+    foreseen: Makers | None = None
+    # What was stopped, and whose start turned out to be stuck.
+    kept: Mapping[ResourceId, Kept] = field(factory=dict)
 
 
 def unknown_in(observed: Present | Absent) -> Unobservable | None:
@@ -112,24 +122,22 @@ def without(marks: Mapping[ResourceId, Operation], others: Container[ResourceId]
 class Stops:
     """What is stopped for what, for one plan."""
 
-    def __init__(
-        self, given: PlanInput, holds: Holds, makers: tuple[Makers, Makers | None], *, removals_wait: bool
-    ) -> None:
+    def __init__(self, given: PlanInput, holds: Holds, makers: Makers, *, removals_wait: bool, learnt: Learnt) -> None:
         """Begin.
 
         Args:
             given: all that the plan is made from.
             holds: what the declarations hold.
-            makers: of the plan so far, as it grows, and of an earlier draft of it: what a start needs may be made by
-                what comes after the change.
+            makers: of the plan so far, as it grows.
             removals_wait: whether every removal of this plan is held.
+            learnt: what earlier drafts told.
         """
         self._given = given
         self._holds = holds
-        self._makers, self._foreseen = makers
+        self._makers, self._foreseen = makers, learnt.foreseen
         self._is_lacking = False
         self._removals_wait = removals_wait
-        self._found: dict[ResourceId, Stop | Kept | None] = {}
+        self._found: dict[ResourceId, Stop | Kept | None] = {**learnt.kept}
         # Deletions of orphans for which each is stopped.
         self._removals: dict[ResourceId, list[ResourceId]] = {}
 
@@ -259,6 +267,27 @@ class Stops:
             return False
         order = self._given.graph.order
         return not set(makers).isdisjoint(order[: order.index(service)])
+
+    def stuck_in(
+        self, stops: Iterable[ResourceId], verdicts: Mapping[ResourceId, Verdict]
+    ) -> Mapping[ResourceId, Kept]:
+        """Return what this draft stops and cannot start again, since what its start needs is not done after all.
+
+        Whether a maker is stuck is known at the turn of the start only: the plan is drafted again without these stops.
+
+        Args:
+            stops: what is stopped.
+            verdicts: of what gets no action.
+        """
+        found = {}
+        for service in stops:
+            stop, verdict = self.stop_of(service), verdicts.get(service)
+            if stop is None or not stop.says.runs or verdict is None:
+                continue
+            if verdict.kind is VerdictKind.SKIPPED:
+                detail = f"{service} would have to be stopped for it, and its start waits for {verdict.blocked_by}."
+                found[service] = Kept(service, detail)
+        return found
 
     def left_of(
         self, marks: Mapping[ResourceId, Operation], services: Collection[ResourceId]

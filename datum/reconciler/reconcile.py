@@ -101,7 +101,9 @@ def _apply(verifying: Verifying, batch: Batch) -> None:
         work.finish(batch.start, ActionResult(action, Outcome.SKIPPED, blocked_by=blocker))
         return
     done = _done(work, ready)
-    verifying.take(batch.start, evolve(done, remarks=(*judged.remarks, *done.remarks), passed=judged.passed))
+    if judged.remarks or judged.passed:
+        done = evolve(done, remarks=(*judged.remarks, *done.remarks), passed=judged.passed)
+    verifying.take(batch.start, done)
 
 
 def _done(work: Work, ready: Ready) -> Done:

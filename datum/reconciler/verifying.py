@@ -116,7 +116,7 @@ class Verifying:
         if done.is_made and not self._left_alone(done, result):
             self.marks.note(done.action)
             result = self.marks.renew(result, self.stops.again(done.action))
-        return evolve(result, passed=done.passed)
+        return evolve(result, passed=done.passed) if done.passed else result
 
     def _left_alone(self, done: Done, result: ActionResult) -> bool:
         """Whether a change that failed is one that was not made: of a path, which still is as it was."""

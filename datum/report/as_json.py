@@ -6,9 +6,12 @@ from typing import Final
 from datum.diagnostics import Diagnostic, SourceLocation
 from datum.model.identity import ResourceId
 from datum.model.json import JsonValue
+from datum.model.moment import format_moment
+from datum.model.pause import Pause
 from datum.model.plan import Hold, Kept, Orphan, Stale
 from datum.model.pointer import Pointer
-from datum.model.report import CheckReport, LeftOver, PassReport, ResourceReport, SourceReport
+from datum.model.report import CheckReport, EnforcementReport, LeftOver, PassReport, ResourceReport, SourceReport
+from datum.model.trigger import Asked, Trigger
 from datum.report.stale import moment
 
 SCHEMA_VERSION: Final = 2
@@ -22,6 +25,9 @@ def report_to_json(report: PassReport) -> Mapping[str, JsonValue]:
         "host": str(report.host),
         "started": report.started,
         "duration": round(report.duration, 3),
+        "trigger": _trigger(report.trigger),
+        "enforcement": _enforcement(report.enforcement),
+        "pause": pause_to_json(report.pause),
         "outcome": str(report.outcome),
         "exit_code": report.exit_code,
         "source": _source(report.source),
@@ -39,9 +45,34 @@ def report_to_json(report: PassReport) -> Mapping[str, JsonValue]:
         "diagnostics": [diagnostic_to_json(item) for item in report.diagnostics],
         "versions": dict(report.versions),
         "stages": {name: round(seconds, 4) for name, seconds in report.stages.items()},
-        "joined": report.joined,
+        "joined": [_asked(one) for one in report.joined],
         "is_trail_cut": report.is_trail_cut,
     }
+
+
+def pause_to_json(pause: Pause | None) -> JsonValue:
+    """Return who keeps what from being changed, why and until when; null for no pause. `only` is empty for the host."""
+    if pause is None:
+        return None
+    return {
+        "who": pause.who,
+        "reason": pause.reason,
+        "since": format_moment(pause.since),
+        "until": format_moment(pause.until),
+        "only": [str(one) for one in pause.only],
+    }
+
+
+def _trigger(trigger: Trigger) -> Mapping[str, JsonValue]:
+    return {"kind": str(trigger.kind), "who": trigger.who}
+
+
+def _asked(asked: Asked) -> Mapping[str, JsonValue]:
+    return {**_trigger(asked.trigger), "asked_at": asked.at, "pid": asked.pid}
+
+
+def _enforcement(said: EnforcementReport) -> Mapping[str, JsonValue]:
+    return {"mode": str(said.mode), "location": location_to_json(said.location)}
 
 
 def diagnostic_to_json(item: Diagnostic) -> Mapping[str, JsonValue]:

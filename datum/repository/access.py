@@ -1,4 +1,4 @@
-"""The files that a remote needs: token, key, known hosts, authorities. Effects: reads them.
+"""The files that a remote needs: token, password, keys, known hosts, authorities. Effects: reads them.
 
 What is wrong with one is an error of its remote: the next remote is asked, and drift is repaired meanwhile.
 """
@@ -6,6 +6,7 @@ What is wrong with one is an error of its remote: the next remote is asked, and 
 import os
 import re
 import stat
+from contextlib import suppress
 from typing import Final, NoReturn, Protocol
 
 from datum.diagnostics import Diagnostic
@@ -15,6 +16,7 @@ _EXPOSED: Final = stat.S_IWGRP | stat.S_IXGRP | stat.S_IRWXO
 _TOKEN_LIMIT: Final = 4096
 # What a header can hold without any escape.
 _TOKEN: Final = re.compile(rb"[\x21-\x7e]+")
+_PASSWORD: Final = re.compile(rb"[^\x00-\x1f\x7f]+")
 
 
 class Reader(Protocol):
@@ -35,10 +37,7 @@ def read_token(path: str, reader: Reader | None) -> str:
     Raises:
         RepositoryUnreachableError: it cannot be read, others may read it, or it holds something else.
     """
-    descriptor = _open(path)
-    with os.fdopen(descriptor, "rb") as stream:
-        _refuse_exposed(path, os.fstat(descriptor), reader)
-        data = stream.read(_TOKEN_LIMIT + 1)
+    data = _read_secret(path, reader)
     token = data.strip()
     if len(data) > _TOKEN_LIMIT or not _TOKEN.fullmatch(token):
         _fail(
@@ -48,6 +47,35 @@ def read_token(path: str, reader: Reader | None) -> str:
             "Write the token into it, and nothing else.",
         )
     return token.decode("ascii")
+
+
+def read_password(path: str, reader: Reader | None) -> str:
+    """Return the password that a file holds: all of it but the end of its one line.
+
+    Raises:
+        RepositoryUnreachableError: it cannot be read, others may read it, or it holds something else.
+    """
+    data = _read_secret(path, reader)
+    password = data.removesuffix(b"\n").removesuffix(b"\r")
+    text = ""
+    if len(data) <= _TOKEN_LIMIT and _PASSWORD.fullmatch(password):
+        with suppress(UnicodeDecodeError):
+            text = password.decode()
+    if not text:
+        _fail(
+            "password-malformed",
+            "The password is not usable.",
+            f"{path} is empty, or holds something else than one line of text of at most {_TOKEN_LIMIT} bytes.",
+            "Write the password into it, and nothing else.",
+        )
+    return text
+
+
+def _read_secret(path: str, reader: Reader | None) -> bytes:
+    descriptor = _open(path)
+    with os.fdopen(descriptor, "rb") as stream:
+        _refuse_exposed(path, os.fstat(descriptor), reader)
+        return stream.read(_TOKEN_LIMIT + 1)
 
 
 def check_key(path: str, reader: Reader | None) -> None:

@@ -8,17 +8,19 @@ import errno
 import os
 import re
 import stat
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Protocol, Self
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryUnreachableError
 from datum.provider.host import Command, HostError, ProgramRunner
 from datum.repository.https import HELPER
 from datum.repository.packs import pack_fault
+from datum.repository.remote import Remote
 from datum.repository.route import Download
 from datum.repository.store import create_store, name_commit, remove_store
 from datum.repository.transport import INCOMING
@@ -33,8 +35,21 @@ _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_
 _NO_COPY: Final = frozenset({errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF, errno.EPERM})
 _CHUNK: Final = 1 << 20
 _TEST_SECONDS: Final = 20.0
-# Programs of datum's own that git runs, and their configuration.
+PROGRAMS: Final = str(Path(__file__).parent)
+"""Where the programs of datum's own are that git runs, and their configuration."""
 _NEEDED: Final = (("gitconfig", "-r"), (f"git-remote-{HELPER}", "-x"), ("look.py", "-r"))
+
+
+class Door(Protocol):
+    """Gives doors through which programs see as little of this host's files as they can do with."""
+
+    def __call__(self, *, writable: Sequence[str] = (), readable: Sequence[str] = ()) -> ProgramRunner:
+        """Return one.
+
+        Args:
+            writable: folders that programs may write, as far as their account may.
+            readable: files and folders that they need, wherever these lie.
+        """
 
 
 @frozen
@@ -44,6 +59,21 @@ class SourceAccount:
     uid: int
     gid: int
     run: ProgramRunner
+    # None: programs see the files as this process does.
+    door: Door | None = None
+    # The group by which the mirror is read, one of the account's; None: the account's own.
+    readers: int | None = None
+
+    def talking_to(self, remote: Remote, *, writable: Sequence[Path] = (), readable: Sequence[Path] = ()) -> Self:
+        """Return the account with a door for what talks to one remote.
+
+        It shows the files that the remote's access names, of secrets those alone which such a program reads itself, and
+        the given folders.
+        """
+        if self.door is None:
+            return self
+        needed = (*remote.read_by_programs, *map(str, readable))
+        return evolve(self, run=self.door(writable=tuple(map(str, writable)), readable=needed))
 
 
 def check_needed(account: SourceAccount) -> None:
@@ -56,8 +86,20 @@ def check_needed(account: SourceAccount) -> None:
         _require(Path(__file__).with_name(name), right, account)
 
 
+def check_reach(account: SourceAccount, state: Path) -> None:
+    """Make sure that the folders above a state directory let the account pass: a fetch lets it into that one itself.
+
+    Raises:
+        RepositoryUnreachableError: one does not.
+    """
+    above = state.absolute().parent
+    while not above.is_dir():
+        above = above.parent
+    _require(above, "-x", account)
+
+
 def hand_over(quarantine: Path, mirror: Path, account: SourceAccount) -> None:
-    """Let the account write one store, and read another that it builds upon, if that is there.
+    """Let the account write one store, and read another that it builds upon, if that and its folder are there.
 
     The folders that hold them are made passable, not readable, for everybody; those above are somebody else's.
 
@@ -65,14 +107,18 @@ def hand_over(quarantine: Path, mirror: Path, account: SourceAccount) -> None:
         RepositoryUnreachableError: a folder above shuts the account out.
     """
     for parent in {quarantine.parent, mirror.parent}:
+        if not parent.exists():
+            # A plan before enrolment: there is no state directory yet, and none is made.
+            continue
         mode = stat.S_IMODE(parent.stat().st_mode)
         if not mode & stat.S_IXOTH:
             parent.chmod(mode | stat.S_IXOTH)
         _require(parent, "-x", account)
+    readers = account.gid if account.readers is None else account.readers
     for folder, _, names in os.walk(mirror):
-        _show(Path(folder), account.gid, _MIRROR_FOLDER)
+        _show(Path(folder), readers, _MIRROR_FOLDER)
         for name in names:
-            _show(Path(folder, name), account.gid, stat.S_IMODE(os.lstat(Path(folder, name)).st_mode) | stat.S_IRGRP)
+            _show(Path(folder, name), readers, stat.S_IMODE(os.lstat(Path(folder, name)).st_mode) | stat.S_IRGRP)
     # Nobody else can enter it until it is given away itself, which is last.
     quarantine.chmod(_OWN_FOLDER)
     for folder, folders, names in os.walk(quarantine, topdown=False):

@@ -77,13 +77,22 @@ _UNREADABLE_KEY: Final = (
     "Let source.key_file be a private key without a passphrase; source.account, if there is one, must read both files.",
 )
 _REPOSITORY: Final = r"does not appear to be a git repository|[Rr]epository not found|No such (project|repository)"
+_PROXY_FAILED: Final = _failure(
+    r"Could not resolve proxy|HTTP code \d+ from proxy|CONNECT tunnel failed|Proxy CONNECT aborted|SOCKS",
+    "proxy-failed",
+    "The proxy does not lead to the remote.",
+    "Look at source.proxy and at the proxy, and whether it lets this host through to the remote.",
+)
 _HTTPS: Final = (
     _failure(
-        r"Could not resolve proxy|HTTP code \d+ from proxy|CONNECT tunnel failed|Proxy CONNECT aborted",
-        "proxy-failed",
-        "The proxy does not lead to the remote.",
-        "Look at source.proxy and at the proxy; with 407 it wants a password, which this version sends to no proxy.",
+        r"HTTP code 407 from proxy|CONNECT tunnel failed, response 407|rejected by the SOCKS5 server"
+        r"|No authentication method was acceptable",
+        "proxy-login-refused",
+        "The proxy does not let this host through.",
+        "Name the user and the file of the password as source.proxy_user and source.proxy_password_file; over HTTP the "
+        "password is sent as Basic, and in no other way.",
     ),
+    _PROXY_FAILED,
     _failure(r"Could not resolve host", *_NAME),
     _failure(r"Failed to connect to|Couldn't connect to server|Connection timed out", *_SILENT),
     _failure(
@@ -105,10 +114,26 @@ _HTTPS: Final = (
         "Renew it on the server, and look at this host's clock.",
     ),
     _failure(
+        r"[Cc]ertificate (is )?required|No required SSL certificate was sent|bad certificate|alert certificate"
+        r"|unknown ca|A TLS fatal alert has been received",
+        "client-certificate-refused",
+        "The remote wants a certificate of this host.",
+        "Name a certificate that the server's authority has issued, and its key, as source.cert_file and "
+        "source.cert_key_file.",
+    ),
+    _failure(
         r"certificate verification failed|SSL certificate|certificate signer|unable to get local issuer",
         "certificate-untrusted",
         "The remote's certificate is of an authority that is not trusted.",
         "Name the file of its authority as source.ca_file, or install that in the system; somebody may be between.",
+    ),
+    _failure(
+        r"error reading X\.509 key or certificate|unable to (set private key|use client certificate)|could not load PEM"
+        r"|private key .* does not match|unable to set up client cert",
+        "source-file-unreadable",
+        "A file that the source needs cannot be read.",
+        "Let source.cert_file be certificates and source.cert_key_file the key of the first, without a passphrase, "
+        "both in PEM form; source.account, if there is one, must read both files.",
     ),
     _failure(
         r"error setting certificate (verify|file)|error reading ca cert|Error (while )?reading .*CA|SSL CA cert",
@@ -155,7 +180,7 @@ _HTTPS: Final = (
     ),
     _failure(
         r"transfer closed|Empty reply|Recv failure|hung up|curl (18|56)|early EOF|expected flush|unexpected EOF"
-        r"|non-properly terminated|recv error|unexpected eof|Connection reset",
+        r"|non-properly terminated|recv error|unexpected eof|Connection reset|Broken pipe|is not connected",
         *_CLOSED,
     ),
     _failure(
@@ -304,7 +329,7 @@ def _failures(transport: Transport) -> Iterable[_Failure]:
 def _of_the_proxy(remote: Remote, failure: _Failure, said: str) -> _Failure:
     """Return the failure of the proxy where it is that which nothing was heard of."""
     if remote.proxy and failure.code == "remote-not-listening" and f"to {address(remote.proxy).host} port" in said:
-        return evolve(_HTTPS[0], words=failure.words)
+        return evolve(_PROXY_FAILED, words=failure.words)
     return failure
 
 

@@ -6,15 +6,17 @@ Effects: reads the token file; looks at a server once more where it is to be tol
 import base64
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from attrs import evolve
 
 from datum.diagnostics import Diagnostic
+from datum.errors import RepositoryUnreachableError
 from datum.provider.host import Command, HostError, ProgramRunner
-from datum.repository.access import Reader, check_readable, read_token
+from datum.repository.access import Reader, check_key, check_readable, read_password, read_token
 from datum.repository.failures import certificate_failure
 from datum.repository.remote import Remote, shown_remote
 from datum.repository.route import ASK_MEMORY, GIT_ENVIRONMENT, NO_HOME, Route, bounded
@@ -23,6 +25,7 @@ HELPER: Final = "datum"
 """Scheme of the helper of ours: git runs `git-remote-datum`."""
 _LOOK_SECONDS: Final = 20.0
 _SHOWN: Final = 300
+_SOCKS: Final = "socks"
 _PATH: Final = f"{Path(__file__).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -35,6 +38,8 @@ def https_route(remote: Remote, reader: Reader | None) -> Route:
     Raises:
         RepositoryUnreachableError: a file that the remote needs cannot be used.
     """
+    token = read_token(remote.token_file, reader) if remote.token_file else ""
+    password = read_password(remote.proxy_password_file, reader) if remote.proxy_user else ""
     return Route(
         remote,
         (*bounded(remote, ASK_MEMORY), "stdbuf", "-i0", "git", "remote-https", HELPER, remote.url),
@@ -44,11 +49,12 @@ def https_route(remote: Remote, reader: Reader | None) -> Route:
             "GIT_ALLOW_PROTOCOL": f"{HELPER}:https",
             "HOME": NO_HOME,
             "PATH": _PATH,
-            **_as_environment(_configuration(remote, reader)),
+            **_as_environment(_configuration(remote, reader, token, password)),
         },
         greeting=b"stateless-connect git-upload-pack\n",
         # A flush more would be one request more.
         farewell=b"",
+        secrets=tuple(_forms(remote.token_user, token)) + tuple(_forms(remote.proxy_user, password)),
     )
 
 
@@ -57,12 +63,15 @@ def explained(run: ProgramRunner, remote: Remote, found: Diagnostic) -> Diagnost
 
     git built with GnuTLS says of every certificate that it failed, and of a redirection that there is one.
     """
-    if found.code not in {"certificate-untrusted", "remote-redirects"}:
+    if found.code not in {"certificate-untrusted", "remote-redirects"} or remote.proxy.startswith(_SOCKS):
         return found
     argv = (sys.executable, "-I", str(Path(__file__).with_name("look.py")), remote.url, remote.ca_file, remote.proxy)
     try:
-        seen = json.loads(run(Command(argv, timeout=_LOOK_SECONDS, environment={"HOME": NO_HOME})).stdout)
-    except (HostError, ValueError):
+        # It is no argument: those are for everybody to read.
+        login = _basic(remote.proxy_user, read_password(remote.proxy_password_file, None)) if remote.proxy_user else ""
+        command = Command(argv, timeout=_LOOK_SECONDS, environment={"HOME": NO_HOME}, stdin=login.encode())
+        seen = json.loads(run(command).stdout)
+    except (HostError, RepositoryUnreachableError, ValueError):
         return found
     problem, location = str(seen.get("problem", "")), str(seen.get("location", ""))
     if problem:
@@ -72,23 +81,47 @@ def explained(run: ProgramRunner, remote: Remote, found: Diagnostic) -> Diagnost
     return evolve(found, detail=f"{found.detail} It sends to {shown}.") if shown else found
 
 
-def _configuration(remote: Remote, reader: Reader | None) -> Mapping[str, str]:
+def _configuration(remote: Remote, reader: Reader | None, token: str, password: str) -> Mapping[str, str]:
     said = {
         "http.followRedirects": "false",
         # Bytes a second, and seconds: the helper is to end where nobody is left who ends it at a deadline.
         "http.lowSpeedLimit": "1",
         "http.lowSpeedTime": "60",
-        "http.proxy": remote.proxy,
+        "http.proxy": _proxy(remote, password),
+        # The one way that is tried, and at once: of several curl takes what needs tickets before what needs a password.
+        "http.proxyAuthMethod": "basic",
         "http.sslVerify": "true",
     }
     if remote.ca_file:
         check_readable(remote.ca_file)
         # Without the second line the authorities of the system are trusted as well.
         said |= {"http.sslCAInfo": remote.ca_file, "http.sslCAPath": NO_HOME}
-    if remote.token_file:
-        pair = f"{remote.token_user}:{read_token(remote.token_file, reader)}"
-        said["http.extraHeader"] = f"Authorization: Basic {base64.b64encode(pair.encode()).decode()}"
+    if remote.cert_file:
+        check_readable(remote.cert_file)
+        check_key(remote.cert_key_file, reader)
+        said |= {"http.sslCert": remote.cert_file, "http.sslKey": remote.cert_key_file}
+    if token:
+        said["http.extraHeader"] = f"Authorization: {_basic(remote.token_user, token)}"
     return said
+
+
+def _proxy(remote: Remote, password: str) -> str:
+    """Return the proxy's URL as git takes it apart: user and password in it."""
+    if not remote.proxy_user:
+        return remote.proxy
+    scheme, _, place = remote.proxy.partition("://")
+    return f"{scheme}://{quote(remote.proxy_user, safe='')}:{quote(password, safe='')}@{place}"
+
+
+def _basic(user: str, password: str) -> str:
+    """Return the words by which a user is told to a server or proxy."""
+    return f"Basic {base64.b64encode(f'{user}:{password}'.encode()).decode()}"
+
+
+def _forms(user: str, password: str) -> Iterator[str]:
+    """Yield each form in which a secret goes over the network, or stands in what git is told."""
+    if password:
+        yield from (_basic(user, password).partition(" ")[2], quote(password, safe=""), password)
 
 
 def _as_environment(configuration: Mapping[str, str]) -> Mapping[str, str]:

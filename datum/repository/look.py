@@ -1,6 +1,7 @@
 """A second look at a server over https, run as a program of its own where git's words do not say what is wrong.
 
-Effects: one connection, without any credentials, and one line of JSON on stdout. Nothing of the answer's body is read.
+Effects: reads from stdin what to say to the proxy; one connection, with no other credentials, and one line of JSON on
+stdout. Nothing of the answer's body is read.
 """
 
 import http.client
@@ -13,13 +14,14 @@ from typing import Final
 _SECONDS: Final = 10
 
 
-def look(url: str, ca_file: str, proxy: str) -> Mapping[str, str]:
+def look(url: str, ca_file: str, proxy: str, login: str = "") -> Mapping[str, str]:
     """Return what a look shows: `problem` of the certificate, or the `location` that the server sends to.
 
     Args:
         url: `https://HOST[:PORT]/PATH`.
         ca_file: the authorities that are trusted; empty: those of the system.
         proxy: `http://HOST:PORT`, or empty.
+        login: what the proxy is told of who asks; empty: nothing.
     """
     host, _, path = url.removeprefix("https://").partition("/")
     connection = http.client.HTTPSConnection(
@@ -31,7 +33,11 @@ def look(url: str, ca_file: str, proxy: str) -> Mapping[str, str]:
         # The port of a tunnel has no default.
         name, colon, port = host.rpartition(":")
         is_port = bool(colon) and port.isdecimal()
-        connection.set_tunnel(name if is_port else host, int(port) if is_port else http.client.HTTPS_PORT)
+        connection.set_tunnel(
+            name if is_port else host,
+            int(port) if is_port else http.client.HTTPS_PORT,
+            {"Proxy-Authorization": login} if login else {},
+        )
     try:
         connection.request("GET", f"/{path}/info/refs?service=git-upload-pack", headers={"Git-Protocol": "version=2"})
         return {"location": connection.getresponse().headers.get("Location", "")}
@@ -43,11 +49,11 @@ def look(url: str, ca_file: str, proxy: str) -> Mapping[str, str]:
         connection.close()
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str], login: str) -> None:
     """Look, and print what was seen."""
     url, ca_file, proxy = arguments
-    json.dump(look(url, ca_file, proxy), sys.stdout)
+    json.dump(look(url, ca_file, proxy, login), sys.stdout)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1:], sys.stdin.read())

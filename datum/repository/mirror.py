@@ -24,19 +24,19 @@ from datum.repository import store
 from datum.repository.remote import Remote, Transport
 from datum.repository.route import Download
 from datum.repository.transport import INCOMING, ask_remote, fetch_commit, repack
-from datum.repository.tree import GitTree
 
 if TYPE_CHECKING:
     # Importing pygit2 costs more than a poll that finds nothing new.
     from datum.repository.account import SourceAccount
     from datum.repository.blob import OpenOutput
-    from datum.repository.objects import ObjectReader
+    from datum.repository.reading import Objects, OpenObjects
 
 MAX_PACKS: Final = 20
 """With more packs than this the mirror is repacked (design 3.1)."""
 
 _REPACK_SECONDS: Final = 600.0
-_ADVICE: Final = "The next pass that reaches the remote fetches the revision anew; nothing has to be done by hand."
+ADVICE: Final = "The next pass that reaches the remote fetches the revision anew; nothing has to be done by hand."
+"""What a person can do when an object of a mirror is missing or damaged."""
 
 
 @contextlib.contextmanager
@@ -68,9 +68,11 @@ class Mirror:
         open_output: "OpenOutput | None" = None,
         temporary: Path | None = None,
         account: "SourceAccount | None" = None,
+        open_objects: "OpenObjects | None" = None,
     ) -> None:
         self._run = run
         self._account = account
+        self._open_objects = open_objects
         self._is_account_checked = False
         self._open_output = open_output
         self._is_temporary = temporary is not None
@@ -93,6 +95,7 @@ class Mirror:
         open_output: "OpenOutput | None" = None,
         temporary: Path | None = None,
         account: "SourceAccount | None" = None,
+        open_objects: "OpenObjects | None" = None,
     ) -> Self:
         """Return the mirror of a state directory; it is made by the first `promote`.
 
@@ -100,14 +103,16 @@ class Mirror:
             folder: the state directory.
             run: the door for programs.
             open_output: the door for those with large output; without it large files are read whole.
-            temporary: an existing folder of the caller's for all that is written; below `folder` nothing changes but,
-                for an account, rights.
+            temporary: the caller's folder for all that is written; of `folder` only rights change then, for an account.
             account: under which foreign servers are talked to; None: under this process's own.
+            open_objects: how objects are read; None: by this process, with `open_output`.
 
         Raises:
             StateError: what a dead process left cannot be removed.
         """
-        mirror = cls(folder, run, open_output=open_output, temporary=temporary, account=account)
+        mirror = cls(
+            folder, run, open_output=open_output, temporary=temporary, account=account, open_objects=open_objects
+        )
         if temporary is None:
             mirror._settle()
         return mirror
@@ -171,7 +176,7 @@ class Mirror:
             self.reset()
             self._download(download)
         try:
-            self._objects.root_tree(download.commit)
+            self._objects.require_commit(download.commit)
         except RepositoryError:
             self.discard()
             raise
@@ -187,7 +192,7 @@ class Mirror:
         """
         self._require_lasting()
         # A ref to what is not there would spoil the mirror.
-        self._objects.root_tree(revision.commit)
+        self._objects.require_commit(revision.commit)
         with _state_errors(self._mirror):
             if self._has_fetched and (self._is_reset or not store.is_store(self._mirror)):
                 store.keep_commits(self._quarantine, [revision.commit])
@@ -246,7 +251,7 @@ class Mirror:
     def is_sound(self, revisions: Iterable[Revision]) -> bool:
         """Whether the mirror has these revisions with every folder and file. The bytes of files are not read."""
         try:
-            return all(self._is_complete(revision) for revision in revisions)
+            return all(self._objects.is_complete(revision.commit) for revision in revisions)
         except RepositoryError:
             return False
 
@@ -273,7 +278,7 @@ class Mirror:
         Raises:
             RepositoryError: the commit is missing or damaged.
         """
-        return GitTree(revision, self._objects.root_tree(revision.commit), self._objects)
+        return self._objects.tree(revision)
 
     def resolve(self, rev_text: str) -> Revision:
         """Return the commit that a person means by `main@sha1:<hex>`, or a whole or abbreviated commit id.
@@ -310,10 +315,12 @@ class Mirror:
         return self._objects.describe(revision.commit)
 
     @functools.cached_property
-    def _objects(self) -> "ObjectReader":
+    def _objects(self) -> "Objects":
+        if self._open_objects is not None:
+            return self._open_objects(self._place)
         from datum.repository.objects import ObjectReader
 
-        return ObjectReader(self._place, advice=_ADVICE, open_output=self._open_output)
+        return ObjectReader(self._place, advice=ADVICE, open_output=self._open_output)
 
     @property
     def _place(self) -> Path:
@@ -351,7 +358,8 @@ class Mirror:
 
         with _state_errors(self._quarantine):
             hand_over(self._quarantine, self._mirror, account)
-        fetch_commit(account.run, self._quarantine, download, reader=account)
+        narrowed = account.talking_to(download.remote, writable=[self._quarantine], readable=[self._mirror])
+        fetch_commit(narrowed.run, self._quarantine, download, reader=account)
         with _state_errors(self._quarantine):
             take_back(self._quarantine, account, download, alternate=self._alternate, aside=self._taken)
 
@@ -364,7 +372,7 @@ class Mirror:
 
             check_needed(self._account)
             self._is_account_checked = True
-        return self._account
+        return self._account.talking_to(remote)
 
     def _remove_quarantine(self) -> None:
         store.remove_store(self._quarantine)
@@ -373,10 +381,6 @@ class Mirror:
     @property
     def _alternate(self) -> Path | None:
         return None if self._is_reset else self._mirror
-
-    def _is_complete(self, revision: Revision) -> bool:
-        tree = GitTree(revision, self._objects.root_tree(revision.commit), self._objects)
-        return not self._objects.lacks(tuple(tree.files()))
 
     def _settle(self) -> None:
         with _state_errors(self._mirror):

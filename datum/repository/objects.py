@@ -21,6 +21,7 @@ from datum.provider.host import Command, HostError
 from datum.repository.blob import OpenOutput, blob_stream
 from datum.repository.limits import OBJECT_LIMIT, WHOLE_LIMIT, too_large
 from datum.repository.route import GIT_ENVIRONMENT
+from datum.repository.tree import GitTree
 
 _ISO: Final = "%Y-%m-%dT%H:%M:%SZ"
 # `:/words` and `^{/words}` take any commit that says the words; `:path` reads an index.
@@ -84,14 +85,10 @@ class ObjectReader:
             FleetError: it is larger than `OBJECT_LIMIT`, and there is no door for programs.
             RepositoryError: it is missing or damaged.
         """
-        repository = self._open()
-        try:
-            size = repository.odb.read_header(object_id)[1]
-        except _FAILURES as error:
-            raise self._broken(object_id, error) from error
+        size = self.size(object_id)
         if size <= WHOLE_LIMIT or self._open_output is None:
             return self.read(object_id)
-        argv = ("git", f"--git-dir={repository.path}", "cat-file", "blob", object_id)
+        argv = ("git", f"--git-dir={self._open().path}", "cat-file", "blob", object_id)
         try:
             source = self._open_output(Command(argv, _STREAM_SECONDS, environment=GIT_ENVIRONMENT))
         except HostError as error:
@@ -126,6 +123,42 @@ class ObjectReader:
             RepositoryError: the commit is missing or damaged.
         """
         return str(self._commit(commit).tree_id)
+
+    def require_commit(self, commit: str) -> None:
+        """Make sure that a commit is there, and that it is one.
+
+        Raises:
+            RepositoryError: it is missing or damaged.
+            RevisionNotFoundError: it is none.
+        """
+        self._commit(commit)
+
+    def tree(self, revision: Revision) -> GitTree:
+        """Return the files of a revision; a missing or damaged object may also show later, when it is read.
+
+        Raises:
+            RepositoryError: the commit is missing or damaged.
+        """
+        return GitTree(revision, self.root_tree(revision.commit), self)
+
+    def is_complete(self, commit: str) -> bool:
+        """Whether every folder and file of a commit is there. The bytes of files are not read.
+
+        Raises:
+            RepositoryError: the commit or a folder is missing or damaged.
+        """
+        return not self.lacks(tuple(self.tree(Revision(commit)).files()))
+
+    def size(self, object_id: str) -> int:
+        """Return how many bytes an object has.
+
+        Raises:
+            RepositoryError: it is missing or damaged.
+        """
+        try:
+            return int(self._open().odb.read_header(object_id)[1])
+        except _FAILURES as error:
+            raise self._broken(object_id, error) from error
 
     def lacks(self, object_ids: Sequence[str]) -> tuple[str, ...]:
         """Return those of the objects that are not there. Nothing is read but the indices."""

@@ -21,7 +21,10 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 # No name that a program could take for an option.
 _HOST: Final = re.compile(r"[a-z0-9]([a-z0-9._-]*[a-z0-9])?\.?|[0-9a-f:.]*:[0-9a-f:.]*")
 _USER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]*")
-_PORTS: Final = {"https": 443, "ssh": 22, "http": 80}
+_PORTS: Final = {"https": 443, "ssh": 22}
+# Of proxies: curl takes 1080 for each where none is said, and of HTTP nobody expects that.
+_PROXY_PORTS: Final = {"http": 80, "socks5h": 1080}
+_PROXIES: Final = "http://HOST:PORT or socks5h://HOST:PORT"
 _PORT_LIMIT: Final = 1 << 16
 # Not protected against who is on the way: he could change what this host is told to be.
 _OPEN_SCHEMES: Final = frozenset({"git", "http", "ftp"})
@@ -55,6 +58,12 @@ class Remote:
     token_user: str = "git"  # noqa: S105  # a name
     # https: a result of `normal_proxy`.
     proxy: str = ""
+    # https: who this host is to the proxy; the file holds the password. Both or neither.
+    proxy_user: str = ""
+    proxy_password_file: str = ""
+    # https: who this host is to the server: certificates in PEM form, the own one first, and its key. Both or neither.
+    cert_file: str = ""
+    cert_key_file: str = ""
     # ssh: the private key.
     key_file: str = ""
     # ssh: the keys of the servers, in the form of known_hosts, `@cert-authority` lines included.
@@ -67,6 +76,19 @@ class Remote:
         """How it is reached."""
         scheme = _SCHEME.match(self.url)
         return Transport(scheme["scheme"]) if scheme else Transport.FILE
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The files that nobody but this host may read."""
+        return tuple(
+            path for path in (self.token_file, self.proxy_password_file, self.cert_key_file, self.key_file) if path
+        )
+
+    @property
+    def read_by_programs(self) -> tuple[str, ...]:
+        """The files that git or ssh read themselves; what the others hold is handed to them."""
+        files = (self.ca_file, self.cert_file, self.cert_key_file, self.key_file, self.known_hosts_file)
+        return tuple(path for path in files if path)
 
     def __str__(self) -> str:
         return self.url
@@ -85,7 +107,7 @@ class Address:
 def address(url: str) -> Address:
     """Return where a result of `normal_remote`, `normal_proxy` or `normal_jump` leads to."""
     parts = urlsplit(url if "://" in url else f"ssh://{url}")
-    return Address(parts.hostname or "", parts.port or _PORTS[parts.scheme], parts.username or "")
+    return Address(parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 0), parts.username or "")
 
 
 def normal_remote(text: str) -> str:
@@ -125,20 +147,23 @@ def normal_remote(text: str) -> str:
 
 
 def normal_proxy(text: str) -> str:
-    """Return the normal form of a proxy, `http://HOST:PORT`.
+    """Return the normal form of a proxy: `http://HOST:PORT`, or `socks5h://HOST:PORT`; the port is always there.
 
     Raises:
         SettingsError: it is anything else. No message shows credentials.
     """
-    parts = _split(text, "The proxy", "http://HOST:PORT")
-    if parts.scheme.lower() != "http" or parts.path.strip("/"):
-        raise _malformed("The proxy is no URL of the form http://HOST:PORT.", "Write http://HOST:PORT.")
+    parts = _split(text, "The proxy", _PROXIES)
+    scheme = parts.scheme.lower()
+    if scheme not in _PROXY_PORTS or parts.path.strip("/"):
+        names = "; with socks5 this host would look up names" if scheme == "socks5" else ""
+        raise _malformed(f"The proxy is no URL of the form {_PROXIES}{names}.", f"Write {_PROXIES}.")
     if "@" in parts.netloc:
         raise _malformed(
-            "The proxy's URL holds credentials, and this version reaches proxies without them only.",
-            "Let the proxy know this host by its address, or reach the remote by ssh.",
+            "The proxy's URL holds credentials, and a URL is shown and logged.",
+            "Write the password into a file that only root can read, and name user and file: source.proxy_user, "
+            "source.proxy_password_file.",
         )
-    return f"http://{_host_and_port(parts)}"
+    return f"{scheme}://{_host(parts)}:{parts.port or _PROXY_PORTS[scheme]}"
 
 
 def normal_jump(text: str) -> str:
@@ -206,9 +231,13 @@ def _user(parts: SplitResult) -> str:
     return f"{parts.username}@" if parts.username else ""
 
 
-def _host_and_port(parts: SplitResult) -> str:
+def _host(parts: SplitResult) -> str:
     host = (parts.hostname or "").lower()
-    shown = f"[{host}]" if ":" in host else host
+    return f"[{host}]" if ":" in host else host
+
+
+def _host_and_port(parts: SplitResult) -> str:
+    shown = _host(parts)
     return shown if parts.port in {None, _PORTS[parts.scheme.lower()]} else f"{shown}:{parts.port}"
 
 

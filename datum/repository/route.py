@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
+from datum.provider.host import CommandOutcome
 from datum.repository.remote import Remote, Transport
 
 GIT_ENVIRONMENT: Final[Mapping[str, str]] = {
@@ -29,6 +30,9 @@ ASK_MEMORY: Final = 256 << 20
 FETCH_MEMORY: Final = 2 << 30
 """Bytes of memory that a program may take which a foreign server talks to: an answer of a few lines, or a pack."""
 
+# Letters. What is shorter is in every message, and no secret.
+_SECRET: Final = 4
+
 
 @frozen
 class Route:
@@ -43,6 +47,17 @@ class Route:
     # Go to stdin before and after a request.
     greeting: bytes = b""
     farewell: bytes = b"0000"
+    # What is said to the other side and to nobody else, in each form in which it is: it may be said back.
+    secrets: tuple[str, ...] = ()
+
+    def discreet(self, outcome: CommandOutcome) -> CommandOutcome:
+        """Return what a program said without the secrets: servers send back what they got, to be helpful or not."""
+        out, err = outcome.stdout, outcome.stderr
+        for secret in self.secrets:
+            if len(secret) < _SECRET:
+                continue
+            out, err = (text.replace(secret.encode(), b"***") for text in (out, err))
+        return evolve(outcome, stdout=out, stderr=err)
 
 
 @frozen

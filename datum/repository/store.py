@@ -116,15 +116,31 @@ def restore_store(store: Path, *, aside: Path) -> None:
 
 def sweep_store(store: Path) -> None:
     """Remove lock files and half-written files of processes that are dead, as the caller makes sure."""
+    for name in find_leftovers(store):
+        with contextlib.suppress(FileNotFoundError):
+            (store / name).unlink()
+
+
+def find_leftovers(store: Path) -> Iterator[str]:
+    """Yield what `sweep_store` would remove, relative to the store."""
     for pattern in _LEFTOVERS:
         for file in store.glob(pattern):
-            with contextlib.suppress(FileNotFoundError):
-                file.unlink()
+            yield str(file.relative_to(store))
 
 
 def pack_count(store: Path) -> int:
     """Return how many packs a store has."""
     return len(list((store / "objects/pack").glob("pack-*.pack")))
+
+
+def store_size(store: Path) -> int:
+    """Return how many bytes the files of a store have; one that goes meanwhile counts nothing."""
+    count = 0
+    for folder, _, names in os.walk(store):
+        for name in names:
+            with contextlib.suppress(OSError):
+                count += os.lstat(f"{folder}/{name}").st_size
+    return count
 
 
 def kept_commits(store: Path) -> frozenset[str]:

@@ -122,7 +122,7 @@ def fetch_commit(run: ProgramRunner, store: Path, download: Download, *, reader:
         left=download.left(),
     )
     if outcome.exit_code:
-        raise unfetched(run, store, download, outcome)
+        raise unfetched(run, store, download, route.discreet(outcome))
     if not os.path.lexists(store / INCOMING):
         # git warns and exits with 0.
         _unreachable(
@@ -229,7 +229,7 @@ def _list_refs(
     try:
         listing = _listing(route, outcome)
     except ValueError:
-        raise not_understood(run, remote, outcome) from None
+        raise not_understood(run, remote, route.discreet(outcome)) from None
     if listing.is_sha256:
         _unreachable(
             "not-in-this-version",
@@ -252,7 +252,7 @@ def _list_refs(
             f"{SPEAK_2[remote.transport]}.",
         )
     if not listing.is_whole or (outcome.exit_code and listing.is_narrow):
-        raise unanswered(run, remote, outcome)
+        raise unanswered(run, remote, route.discreet(outcome))
     return listing.refs
 
 

@@ -24,20 +24,17 @@ from attrs import asdict, evolve, frozen
 from datum.diagnostics import Diagnostic, SourceLocation
 from datum.errors import PassInProgressError, StateError
 from datum.model.result import PassOutcome
+from datum.model.trigger import Asked, Trigger, TriggerKind
 from datum.state.progress import QUEUE, RUN, Progress, ProgressFile, own_progress, read_progress
 from datum.state.turns import HeldFile, Queue, Role, Turn, next_ticket
+
+LOCK: Final = "lock"
+"""File below the state directory that who runs a pass holds."""
 
 _POLL: Final = 0.05
 # How long a request tries to get at the queue itself, whatever its `--wait`.
 _GRACE: Final = 10.0
-
-
-@frozen
-class Companion:
-    """A request that joined this pass: named in its report."""
-
-    pid: int
-    uid: int
+_NOBODY: Final = Asked()
 
 
 @frozen
@@ -63,8 +60,9 @@ class PassLock:
     """The right to run a pass now. A context manager; ends with `release`, or with the process."""
 
     def __init__(
-        self, state: Path, queue: Queue, turn: Turn, held: tuple[HeldFile, HeldFile], companions: tuple[Companion, ...]
+        self, state: Path, queue: Queue, turn: Turn, held: tuple[HeldFile, HeldFile], companions: tuple[Asked, ...]
     ) -> None:
+        # Requests that joined this pass: named in its report.
         self.companions = companions
         self._queue = queue
         self._turn = turn
@@ -80,16 +78,17 @@ class PassLock:
     ) -> None:
         self.release()
 
-    def show(self, stage: str, action: str = "", *, started_at: str = "") -> None:
+    def show(self, stage: str, action: str = "", *, started_at: str = "", asked_by: str = "") -> None:
         """Show `datum status` what the pass does now.
 
         Args:
             stage: Stage of design 1.
             action: Text of the action in hand, or empty.
             started_at: Wall clock at the start of the pass, for the first call; later calls keep it.
+            asked_by: Who asked for it, in words, likewise.
         """
         now = time.monotonic()
-        known = self._progress or own_progress(str(self._turn), started_at=started_at, started=now)
+        known = self._progress or own_progress(str(self._turn), started_at=started_at, started=now, asked_by=asked_by)
         self._progress = evolve(known, stage=stage, action=action, since=now)
         self._shown.write(self._progress)
 
@@ -117,7 +116,12 @@ def _never() -> bool:
 
 
 def acquire(
-    state: Path, key: str, *, wait: float | None, stopped: Callable[[], bool] = _never
+    state: Path,
+    key: str,
+    *,
+    wait: float | None,
+    stopped: Callable[[], bool] = _never,
+    asked: Asked = _NOBODY,
 ) -> PassLock | JoinedPass:
     """Wait for this request's turn, or for the pass of an equal request.
 
@@ -126,12 +130,13 @@ def acquire(
         key: Equal for requests that ask for the same pass: target, flags.
         wait: Seconds until the pass must have begun, this request's or the one it joined; None waits for ever.
         stopped: Asked while waiting; True ends the wait (a signal came).
+        asked: Who asks, and when: told by the pass that this request joins.
 
     Raises:
         PassInProgressError: the turn did not come in time, or the wait was stopped.
         StateError: the state directory cannot be used.
     """
-    request = _Request(state, key)
+    request = _Request(state, key, asked)
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         return _wait(request, wait, stopped)
@@ -170,8 +175,9 @@ def _wait(request: "_Request", wait: float | None, stopped: Callable[[], bool]) 
 class _Request:
     """This process's place in the queue."""
 
-    def __init__(self, state: Path, key: str) -> None:
+    def __init__(self, state: Path, key: str, asked: Asked = _NOBODY) -> None:
         self.state = state
+        self._note = _noted(asked)
         self.queue = Queue(state / RUN / QUEUE)
         # Whether the pass that this request joined has begun: from then on it is waited for to its end.
         self.is_riding = False
@@ -208,7 +214,7 @@ class _Request:
         partner = self._waiting_equal(live)
         role = Role.WAITING if partner == 0 else Role.JOINED
         turn = Turn(next_ticket(live), role, os.getpid(), self._digest, partner)
-        return turn, self.queue.enter(turn)
+        return turn, self.queue.enter(turn, self._note)
 
     def _take_over(self, turn: Turn, held: HeldFile, live: tuple[Turn, ...]) -> Turn:
         """The request that was joined died without an outcome: join another one, or be one."""
@@ -225,7 +231,7 @@ class _Request:
         """Take the lock when nobody is ahead and it is free."""
         if any(other.role is Role.WAITING and other < turn for other in live):
             return None
-        lock = HeldFile.take(self.state / "lock")
+        lock = HeldFile.take(self.state / LOCK)
         if lock is None:
             return None
         lock.keep_from_children()
@@ -237,11 +243,11 @@ class _Request:
         self._mine = None
         return PassLock(self.state, self.queue, running, (lock, held), self._companions(turn))
 
-    def _companions(self, turn: Turn) -> tuple[Companion, ...]:
+    def _companions(self, turn: Turn) -> tuple[Asked, ...]:
         """Return who joined and still lives, now that the lock is had and nobody can join any more."""
         riders = [other for other in self.queue.scan() if other.role is Role.JOINED and other.partner == turn.ticket]
-        owners = [(rider.pid, self.queue.owner(rider)) for rider in riders]
-        return tuple(Companion(pid, uid) for pid, uid in owners if uid is not None)
+        notes = [(rider.pid, self.queue.noted(rider)) for rider in riders]
+        return tuple(_read_note(note, pid) for pid, note in notes if note is not None)
 
     def _read_result(self, ticket: int) -> JoinedPass | None:
         """Return what the request that was joined left; None while there is nothing, or nothing that can be read."""
@@ -253,6 +259,20 @@ class _Request:
             return None
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
+
+
+def _noted(asked: Asked) -> bytes:
+    return json.dumps({"kind": asked.trigger.kind, "who": asked.trigger.who, "at": asked.at}).encode()
+
+
+def _read_note(data: bytes, pid: int) -> Asked:
+    """Return who asked, as far as the note of a request tells: another version may have written it."""
+    try:
+        document = json.loads(data)
+        trigger = Trigger(TriggerKind(document["kind"]), str(document["who"]))
+        return Asked(trigger, str(document["at"]), pid)
+    except (ValueError, TypeError, KeyError):
+        return Asked(pid=pid)
 
 
 def _in_progress(state: Path, wait: float | None) -> PassInProgressError:

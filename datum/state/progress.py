@@ -37,6 +37,8 @@ class Progress:
     # Seconds on the monotonic clock of this boot: start of the pass, and of the stage or action.
     started: float
     since: float
+    # Who asked for it, in words.
+    asked_by: str = ""
 
 
 _FIELDS: Final = tuple(fields_dict(Progress))
@@ -124,12 +126,12 @@ def _decode(data: bytes) -> Progress | None:
     if not isinstance(document, dict) or set(document) != set(_FIELDS):
         return None
     progress = Progress(**document)
-    texts = (progress.request, progress.stage, progress.action, progress.started_at)
+    texts = (progress.request, progress.stage, progress.action, progress.started_at, progress.asked_by)
     numbers = (progress.pid, progress.started, progress.since)
     is_sound = all(isinstance(text, str) for text in texts) and all(isinstance(n, (int, float)) for n in numbers)
     return progress if is_sound else None
 
 
-def own_progress(request: str, *, started_at: str, started: float) -> Progress:
+def own_progress(request: str, *, started_at: str, started: float, asked_by: str = "") -> Progress:
     """Return the progress of a pass of this process that begins now."""
-    return Progress(request, os.getpid(), "start", "", started_at, started, started)
+    return Progress(request, os.getpid(), "start", "", started_at, started, started, asked_by)

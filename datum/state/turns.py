@@ -1,9 +1,10 @@
-"""The queue in front of the pass lock: one empty file per request, whose name says everything.
+"""The queue in front of the pass lock: one file per request, whose name says everything that is decided on.
 
 Rules of design 1.6 kept here, so that SIGKILL of anybody at any instant leaves the others working:
 - A request is a file that its owner holds under flock. The kernel drops the lock with its holder, so a file whose lock
   can be had is dead, and whoever looks removes it.
 - A name is `<ticket>.<role>.<pid>.<digest of the key>.<partner's ticket>`; roles change by rename.
+- What a file holds is for the report alone: who asked, and when. Nothing is decided on it.
 - Names are read and changed only under the queue's own mutex, which is held for milliseconds and dies like the rest.
 - Probes take the lock shared, owners hold it exclusively and take it before the file has its name: a probe never
   disturbs an owner, nor another probe.
@@ -28,6 +29,8 @@ _NAME: Final = re.compile(
 _RESULT: Final = re.compile(r"(?P<ticket>[0-9]{10})\.(?:result|part)")
 # A request that is being made; only the holder of the mutex has one.
 _NEW: Final = "new"
+# Bytes of a note that are read.
+_MOST_NOTED: Final = 4096
 
 
 class Role(enum.StrEnum):
@@ -93,6 +96,11 @@ class HeldFile:
         """
         os.register_at_fork(after_in_child=self._forget)
 
+    def note(self, text: bytes) -> None:
+        """Write what the file holds. A disk that cannot take it (full, read-only) keeps no request from its turn."""
+        with suppress(OSError):
+            os.pwrite(self._descriptor, text, 0)
+
     @property
     def is_mine(self) -> bool:
         """Whether this process still holds it."""
@@ -147,14 +155,20 @@ class Queue:
                 (self.folder / match.string).unlink(missing_ok=True)
         return live
 
-    def enter(self, turn: Turn) -> HeldFile:
-        """Add a request of this process."""
+    def enter(self, turn: Turn, note: bytes = b"") -> HeldFile:
+        """Add a request of this process.
+
+        Args:
+            turn: its name.
+            note: what its file holds.
+        """
         new = self.folder / _NEW
         new.unlink(missing_ok=True)
         held = HeldFile.take(new)
         if held is None:  # pragma: no cover - the file is new, and nobody else makes one while the mutex is held
             raise BlockingIOError
         held.keep_from_children()
+        held.note(note)
         # Left by an earlier request of the same number, all of whose partners are gone.
         self.result(turn.ticket).unlink(missing_ok=True)
         new.rename(self._path(turn))
@@ -181,10 +195,11 @@ class Queue:
         """Whether the owner of the request still exists. Takes nothing from it."""
         return is_held(self._path(turn))
 
-    def owner(self, turn: Turn) -> int | None:
-        """Return the uid of the request's owner; None when it is gone."""
+    def noted(self, turn: Turn) -> bytes | None:
+        """Return what a request's file holds; None when it is gone."""
         try:
-            return self._path(turn).stat().st_uid
+            with self._path(turn).open("rb") as stream:
+                return stream.read(_MOST_NOTED)
         except FileNotFoundError:
             return None
 

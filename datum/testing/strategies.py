@@ -1,7 +1,7 @@
 """Hypothesis strategies for the values of the model; those for attributes that fit a schema are in `schemas`.
 
-These two modules alone import hypothesis, which only tests need. A new field of the model is added here in the same
-change.
+These two modules and `asking` alone import hypothesis, which only tests need. A new field of the model is added here
+in the same change.
 """
 
 from collections.abc import Mapping
@@ -259,6 +259,7 @@ manifests = st.builds(
     limits=limits,
     enforcement=st.sampled_from(Enforcement),
     on_observation_failure=st.sampled_from(OnObservationFailure),
+    enforcement_at=st.none() | locations,
 )
 """Effective manifests: sorted, each id once."""
 

@@ -1,19 +1,19 @@
 """The tables of the documentation say what the code says."""
 
 import ast
-import inspect
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
+import typer.main
 
+from datum.agent.config_file import KEYS
 from datum.agent.remotes import LIST
-from datum.agent.settings import _KEYS
-from datum.cli.commands import authors, hosts
+from datum.cli.app import app
 from datum.errors import ExitCode
-from datum.fleet import template_engine, yaml_reader
+from datum.fleet import nodes, template_engine, yaml_reader
 from datum.fleet.common import COMMON_SHAPES, CONTROL_FIELDS
 from datum.fleet.expressions import budget
 from datum.fleet.expressions.evaluator import LENGTH_LIMIT
@@ -87,8 +87,7 @@ def test_settings_are_listed() -> None:
 def test_bounds_are_those_of_the_code() -> None:
     said = {row[0]: row[1] for row in rows(section("manifest.md", "## Limits"))}
     assert said["a YAML file"] == (
-        f"{yaml_reader.SIZE_LIMIT:,} bytes, {yaml_reader.DEPTH_LIMIT} levels, "
-        f"{yaml_reader.ALIAS_LIMIT:,} values by aliases"
+        f"{nodes.SIZE_LIMIT:,} bytes, {yaml_reader.DEPTH_LIMIT} levels, {yaml_reader.ALIAS_LIMIT:,} values by aliases"
     )
     assert said["an expression"] == f"{LENGTH_LIMIT:,} characters, {budget.STEPS:,} steps"
     assert said["a value that an expression or template makes"] == f"{budget.SIZE_LIMIT:,} characters and items"
@@ -100,17 +99,16 @@ def test_bounds_are_those_of_the_code() -> None:
 
 def test_keys_of_the_configuration_are_listed() -> None:
     listed = f"{LIST}."
-    flat = {key for key in _KEYS if not key.startswith(listed)}
+    flat = {key for key in KEYS if not key.startswith(listed)}
     assert names([row[0] for row in rows(section("operations.md", "### agent.yaml"))]) == flat | {LIST}
-    access = {key.removeprefix(listed) for key in _KEYS if key.startswith(listed)} - {"url"}
+    access = {key.removeprefix(listed) for key in KEYS if key.startswith(listed)} - {"url"}
     assert names([row[0] for row in rows(section("operations.md", "### Remotes"))]) == access
 
 
 def test_labels_and_holds_are_listed() -> None:
     assert names([row[0] for row in rows(section("operations.md", "## Read a plan"))]) == {word.value for word in Label}
     held = names([row[0] for row in rows(section("operations.md", "### Held"))])
-    # Nothing of this version pauses.
-    assert held == {word.value for word in HoldReason} - {HoldReason.PAUSE.value}
+    assert held == {word.value for word in HoldReason}
 
 
 def test_exit_codes_and_outcomes_are_listed() -> None:
@@ -125,12 +123,7 @@ def test_exit_codes_and_outcomes_are_listed() -> None:
 def test_commands_of_the_readme_are_those_that_exist() -> None:
     text = " ".join((ROOT / "README.md").read_text().split())
     said = set(re.findall(r"`([a-z]+)`", text.split("The commands", 1)[1].split("What does not yet")[0]))
-    existing = {
-        name
-        for module in (hosts, authors)
-        for name, found in inspect.getmembers(module, inspect.isfunction)
-        if found.__module__ == module.__name__ and not name.startswith("_")
-    }
+    existing = set(typer.main.get_command(app).commands)  # type: ignore[attr-defined]  # a group, to Typer
     assert said == existing
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from tests.harness import image
 from tests.harness.machine import HostError, Machine
+from tests.harness.network import Network
 from tests.harness.spec import Bind
 
 NAME: Final = "booted"
@@ -29,12 +30,16 @@ class Booted(Machine):
         name: str = NAME,
         lossy: bool = False,
         suite: str = image.SUITE,
+        network: Network | None = None,
     ) -> None:
         """Boot one and wait until it runs.
 
         ``size`` limits its disk, and ``lossy`` lets ``cut`` lose what is not synced; ``suite`` says which Debian.
+        It is on ``network`` where that is given, at the place of its name.
         """
-        super().__init__(binds=binds, size=size, name=name, lossy=lossy, with_systemd=True, suite=suite)
+        super().__init__(
+            binds=binds, size=size, name=name, lossy=lossy, with_systemd=True, suite=suite, network=network
+        )
         try:
             self._await_booted()
         except BaseException:

@@ -36,6 +36,7 @@ from tests.harness.linux import (
     unmount,
     unshare,
 )
+from tests.harness.network import hosts_file
 from tests.harness.spec import ENVIRONMENT, Spec
 
 CONSOLE: Final = "console"  # what the host's process 1 prints
@@ -244,10 +245,9 @@ def _command(*argv: str) -> str:
 
 def _make_layer(spec: Spec) -> None:
     """Make what tells this host from the image, and the places that things are bound to."""
-    hosts = f"127.0.0.1 localhost\n127.0.1.1 {spec.name}\n::1 localhost\n"
     _make_folder(spec.image, "etc")
     Path(LAYER, "etc/hostname").write_text(f"{spec.name}\n")
-    Path(LAYER, "etc/hosts").write_text(hosts)
+    Path(LAYER, "etc/hosts").write_text(hosts_file(spec.name, spec.places))
     machine_id = hashlib.sha256(spec.name.encode()).hexdigest()[:32]
     Path(LAYER, "etc/machine-id").write_text(f"{machine_id}\n")
     for item in spec.binds:

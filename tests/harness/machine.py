@@ -15,6 +15,7 @@ from tests.harness import image
 from tests.harness.changes import Change, list_changes
 from tests.harness.keeper import CONSOLE, DISK, LAYER, UPPER, fork_keeper, make_cgroup
 from tests.harness.linux import Process, open_in_root
+from tests.harness.network import Cable, Network
 from tests.harness.spec import DROPPED, ENVIRONMENT, Bind, Spec
 
 _BOUNDING_SET: Final = ",".join(f"-{name}" for name in DROPPED)
@@ -41,25 +42,30 @@ class Machine:
         lossy: bool,
         with_systemd: bool,
         suite: str = image.SUITE,
+        network: Network | None = None,
     ) -> None:
-        """Start a host on a clean disk.
+        """Start a host on a clean disk, and on a network where one is given that has a place for its name.
 
         Raises:
             ImageError: there is no image and none can be built here.
             HostError: the host does not start.
+            NetworkError: the network has no free place of its name.
             OSError: namespaces or cgroups cannot be had.
         """
         base = image.find_or_build(suite)
         mount_point = base.parent / "mnt"
         mount_point.mkdir(exist_ok=True)
-        spec = Spec(base, mount_point, name, size, tuple(binds), lossy, cgroup="")
+        places = network.names if network is not None else {}
+        spec = Spec(base, mount_point, name, size, tuple(binds), lossy, cgroup="", places=places)
         if with_systemd:
             spec = evolve(spec, cgroup=str(make_cgroup()))
         self._spec = spec
         self._init: Process | None = None
+        self._cable: Cable | None = None
         self._keeper, self._channel = fork_keeper(spec)
         try:
             self._await_up()
+            self._cable = network.connect(name, self._keeper) if network is not None else None
         except BaseException:
             self.close()
             raise
@@ -173,6 +179,19 @@ class Machine:
         """Switch the host on again with the disk that it had."""
         self._channel.send(b"start")
         self._await_up()
+
+    def unplug(self) -> None:
+        """Pull the cable to the network."""
+        self._the_cable().unplug()
+
+    def plug(self) -> None:
+        """Put the cable back."""
+        self._the_cable().plug()
+
+    def _the_cable(self) -> Cable:
+        if self._cable is None:
+            raise HostError(f"{self._spec.name} is on no network")
+        return self._cable
 
     def fill(self) -> None:
         """Leave no byte free on the host's disk (ENOSPC), until ``free``."""

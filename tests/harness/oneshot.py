@@ -5,6 +5,7 @@ from typing import Final
 
 from tests.harness import image
 from tests.harness.machine import Machine
+from tests.harness.network import Network
 from tests.harness.spec import Bind
 
 NAME: Final = "oneshot"
@@ -25,9 +26,13 @@ class Oneshot(Machine):
         name: str = NAME,
         lossy: bool = False,
         suite: str = image.SUITE,
+        network: Network | None = None,
     ) -> None:
         """Make one.
 
         ``size`` limits its disk, and ``lossy`` lets ``cut`` lose what is not synced; ``suite`` says which Debian.
+        It is on ``network`` where that is given, at the place of its name.
         """
-        super().__init__(binds=binds, size=size, name=name, lossy=lossy, with_systemd=False, suite=suite)
+        super().__init__(
+            binds=binds, size=size, name=name, lossy=lossy, with_systemd=False, suite=suite, network=network
+        )

@@ -20,6 +20,7 @@ from attrs import frozen
 from tests.harness import image, libraries
 from tests.harness.booted import Booted
 from tests.harness.keeper import make_cgroup, remove_cgroup
+from tests.harness.network import Network
 from tests.harness.oneshot import Oneshot
 from tests.harness.spec import Bind
 
@@ -29,7 +30,8 @@ ABOUT: Final = "/opt/agent/about"
 COMPILED: Final = "/opt/agent/compiled"
 IMAGE_PYTHON: Final = (3, 11)
 FIXTURES: Final = frozenset(
-    {"agent_bind", "booted", "make_booted", "make_oneshot", "make_trixie_booted", "make_trixie_oneshot", "oneshot"}
+    {"agent_bind", "booted", "make_booted", "make_network", "make_oneshot", "make_trixie_booted", "make_trixie_oneshot"}
+    | {"oneshot"}
 )
 
 Kind = TypeVar("Kind", Oneshot, Booted)
@@ -147,6 +149,18 @@ def make_trixie_booted(trixie_image: Path, trixie_agent: AgentBind, cgroups: Non
     """Give ``make_booted`` for a Debian 13."""
     with _maker(Booted, trixie_agent, suite=image.TRIXIE) as make:
         yield make
+
+
+@pytest.fixture
+def make_network() -> Iterator[Callable[..., Network]]:
+    """Give ``Network`` itself: a private segment with a place for each name; what it makes ends with the test.
+
+    Hosts get onto it as they are made, by ``network=``.
+    """
+    if os.geteuid() != 0:
+        _give_up("networks of test hosts need root")
+    with ExitStack() as stack:
+        yield lambda *names: stack.enter_context(Network(*names))
 
 
 @pytest.fixture

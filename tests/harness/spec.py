@@ -1,9 +1,10 @@
 """What a test host is to be, as values that the keeper and process 1 both read."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from attrs import frozen
+from attrs import field, frozen
 
 ENVIRONMENT: Final = {
     "HOME": "/root",
@@ -49,3 +50,4 @@ class Spec:
     binds: tuple[Bind, ...]
     lossy: bool  # the disk is an ext4, which a power cut robs of what was not synced
     cgroup: str  # a folder of the cgroup2 hierarchy for a host with systemd; empty: no systemd
+    places: Mapping[str, str] = field(factory=dict)  # the addresses of the names of its network

@@ -35,7 +35,7 @@ def test_it_sees_through_a_proxy_where_a_server_sends_to(tmp_path: Path) -> None
 
 
 def test_it_prints_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["https://localhost:1/x", "", ""])
+    main(["https://localhost:1/x", "", ""], "")
     assert json.loads(capsys.readouterr().out) == {}
 
 

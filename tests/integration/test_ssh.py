@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from attrs import define, evolve
 
+from datum.agent.wiring import source_door
 from datum.errors import RepositoryUnreachableError, RevisionNotFoundError
 from datum.host.names import Account
 from datum.host.program import run_program
@@ -190,6 +191,32 @@ def test_an_account_reads_the_key_by_its_group(net: Net) -> None:
             assert net.refusal().code == code
             path.chmod(mode)
             net.ask()
+
+
+def test_ssh_does_with_the_files_that_its_account_is_shown(net: Net) -> None:
+    """Its own key and known hosts, wherever these lie, also through a jump host; the keys of others are not there."""
+    key = Path(net.remote.key_file)
+    other = net.folder / "other_key"
+    other.write_bytes(key.read_bytes())
+    for path in (key, other):
+        os.chown(path, 0, NOBODY)
+        path.chmod(0o640)
+    account = Account("nobody", NOBODY, NOBODY, groups=(NOBODY,))
+    door = source_door(account, (str(net.folder), str(other)))
+    (net.folder / "state").mkdir(mode=0o700)
+    net.server.start_inside()
+    inner = net.server.line().replace(str(net.server.port), str(INNER_PORT))
+    net.known_hosts.write_text(net.server.line() + inner)
+    with Mirror.open(
+        net.folder / "state", run_program, account=SourceAccount(NOBODY, NOBODY, door(), door)
+    ) as net.mirror:
+        net.fetch(net.ask())
+        net.mirror.promote(net.ask())
+        jumping = f"ssh://root@localhost:{INNER_PORT}/srv/fleet"
+        net.remote = evolve(net.remote, url=jumping, jump=f"root@localhost:{net.server.port}")
+        net.ask()
+        script = f"cat {other}; ls -A {net.folder}"
+        assert door()(Command(("sh", "-c", script), 20, success=frozenset(range(256)))).stdout == b""
 
 
 def test_a_path_with_odd_characters_is_one_word(net: Net) -> None:

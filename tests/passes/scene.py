@@ -249,7 +249,8 @@ def kill(process: "subprocess.Popen[str]", number: int = signal.SIGKILL) -> None
 def clear_state(scene: Scene) -> None:
     """Delete all that a pass may not depend on, and corrupt every report (design 1.5)."""
     for entry in (scene.root / STATE).iterdir():
-        if entry.name == "pointer.json":
+        # Revisions, and what a person set.
+        if entry.name in {"pointer.json", "pause.yaml"}:
             continue
         if entry.is_dir():
             shutil.rmtree(entry)

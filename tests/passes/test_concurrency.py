@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from datum.state.turns import Role, Turn
 from tests.passes.scene import Ran, Scene, kill, snapshot
 
 SLOW = {"slow:/etc/slow": {"content": "x\n"}, "file:/etc/motd": {"content": "hello\n"}}
@@ -102,24 +103,26 @@ def test_an_equal_request_that_waits_is_joined_and_named(scene: Scene, odd_types
         made.start("--json")
         wait_for(odd_types / "begun")
         made.start("--json")
-        wait_for_waiting(scene, 1)
+        wait_for_role(scene, Role.WAITING)
         made.start("--json")
-        time.sleep(4)
+        wait_for_role(scene, Role.JOINED)
         (odd_types / "go").touch()
         first, second, third = made.finish()
     told = sorted((second.json, third.json), key=lambda document: "id" in document)
     assert first.json["id"] != told[1]["id"], "a running pass is never joined"
     assert told[0]["joined"]["exit_code"] == 0, "a waiting one is, and its outcome is the answer"
     assert told[1]["id"] in told[0]["joined"]["report"]
-    assert scene.report["joined"] == 1
+    assert len(scene.report["joined"]) == 1
     assert reports(scene) == 2
 
 
-def wait_for_waiting(scene: Scene, count: int) -> None:
-    """Wait until that many requests stand in the queue beside its mutex."""
+def wait_for_role(scene: Scene, role: Role) -> None:
+    """Wait until a request stands in the queue that does this."""
     queue = scene.root / "var/lib/datum/run/queue"
     deadline = time.monotonic() + 60
-    while len([path for path in queue.iterdir() if path.name != "mutex"]) < count:
+    while not any(
+        turn is not None and turn.role is role for turn in (Turn.parse(path.name) for path in queue.iterdir())
+    ):
         assert time.monotonic() < deadline
         time.sleep(0.02)
 

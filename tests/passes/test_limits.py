@@ -126,7 +126,7 @@ def test_records_hold_what_goes_along(scene: Scene) -> None:
     file = scene.folder / "record.json"
     ran = scene.run("plan", "--record", str(file), "--json")
     assert run("plan", "--observed", str(file), "--fleet", scene.url, "--json").out == ran.out
-    assert json.loads(file.read_text())["format"] == "datum.record/4"
+    assert json.loads(file.read_text())["format"] == "datum.record/5"
 
 
 def test_an_untrusted_plan_runs_no_program_of_the_manifest(scene: Scene) -> None:

@@ -148,7 +148,9 @@ def test_a_pass_over_https(scene: Scene, server: HttpsServer) -> None:
 def test_first_contact_over_https(scene: Scene, server: HttpsServer) -> None:
     """The configuration is there before, since the access stands in it; what it says is not overwritten."""
     shutil.rmtree(scene.root / "var/lib/datum")
-    before = scene.read("/etc/datum/agent.yaml")
+    text = scene.read("/etc/datum/agent.yaml") or ""
+    before = json.dumps({**json.loads(text), "trust": {"anchor": scene.repository.head}})
+    scene.write("/etc/datum/agent.yaml", before)
     assert scene.run("init", "--repo", server.url(), "--host", HOST, "--no-timer").code == 0
     assert scene.read("/etc/datum/agent.yaml") == before
     scene.apply()

@@ -79,6 +79,18 @@ def test_what_a_killed_userdel_or_groupdel_left_is_removed(machine: Oneshot, fle
     assert {name: lines_of(machine, name) for name in others} == others
 
 
+@pytest.mark.parametrize("made", ["useradd gone", "useradd --system gone"])
+def test_the_group_of_its_name_goes_after_a_kill_before_it_although_nothing_is_said_of_it(
+    machine: Oneshot, fleet: FleetOnHost, made: str
+) -> None:
+    """An account of the system has no subordinate ids: behind its shadow only the group and its shadow are left."""
+    fleet.commit({"user:gone": ABSENT})
+    fleet.enrol(machine)
+    for _ in struck(machine, fleet, ("shadow", "group"), made):
+        heal(machine, fleet)
+        assert lines_of(machine, "gone") == {}
+
+
 def test_the_group_of_its_name_that_is_declared_outlives_each_kill(machine: Oneshot, fleet: FleetOnHost) -> None:
     fleet.commit({"user:gone": ABSENT, "group:gone": {}})
     sh(machine, "groupadd --gid 4000 gone")

@@ -162,12 +162,18 @@ def test_apt_outlives_the_agent_and_the_next_pass_says_that_it_waits_for_it(
 def test_a_stopped_pass_finishes_the_transaction_and_reports(host: Host) -> None:
     """SIGTERM lets the action in hand end."""
     host.archive.publish(Deb("slow", control={"postinst": SLOW}))
-    host.fleet.commit({"package:slow": {}, "file:/srv/later": {"content": ""}})
+    declared: Resources = {"package:slow": {}, "file:/srv/later": {"content": "", "requires": ["package:slow"]}}
+    host.fleet.commit(declared)
     with host.machine.popen([*host.fleet.argv, "apply"], env=host.fleet.env) as running:
         host.await_true("[ -e /srv/begun ]")
-        host.sh("pkill -TERM -f 'datum apply'")
-        time.sleep(1)
+        agent = host.sh("pgrep --oldest --full -- '-m datum apply$'")
+        host.machine.run(["kill", "-TERM", agent])
+        # Nothing is pending once the kernel has handed it over.
+        host.await_true(f"! grep -q 'Pnd:.*[1-9a-f]' /proc/{agent}/status")
         host.machine.write("/srv/go", "")
         running.communicate(timeout=120)
     assert host.sh("dpkg-query -W -f '${db:Status-Abbrev}' slow") == "ii"
-    assert reports(host.machine)[-1]["exit_code"] in {0, 128 + signal.SIGTERM}
+    assert reports(host.machine)[-1]["exit_code"] == 128 + signal.SIGTERM
+    assert host.sh("ls /srv/later") == ""
+    assert host.apply(declared)
+    assert host.sh("ls /srv/later") == "/srv/later"

@@ -38,6 +38,10 @@ class HttpsServer:
     instead: Callable[[BaseHTTPRequestHandler], bool] | None = None
     # Whether the client's wish for protocol 2 reaches git.
     passes_protocol: bool = True
+    # The authority of which each client has to show a certificate; None: it needs none.
+    clients: Path | None = None
+    # Where it listens.
+    address: tuple[str, int] = ("127.0.0.1", 0)
     requests: list[Request] = field(factory=list)
     # Bytes of heads and bodies, in both directions, without TLS.
     moved: int = 0
@@ -45,10 +49,13 @@ class HttpsServer:
     _thread: threading.Thread = field(init=False)
 
     def __enter__(self) -> Self:
-        self._server = _Server(("127.0.0.1", 0), _Handler)
+        self._server = _Server(self.address, _Handler)
         self._server.owner = self
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(self.certificate)
+        if self.clients is not None:
+            context.verify_mode = ssl.CERT_REQUIRED
+            context.load_verify_locations(self.clients)
         # The handshake happens in the thread of the connection: one that stalls holds up nobody.
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02})

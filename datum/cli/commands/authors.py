@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from datum.agent import authoring
 from datum.cli import parameters as given
 from datum.cli.effects import make_ports
 from datum.errors import ExitCode
@@ -25,6 +24,7 @@ def validate(fleet: given.Fleet = None, rev: given.Rev = None, json: given.Json 
 
     Everything that is wrong is reported in one run, sorted by its place.
     """
+    from datum.agent import authoring
     from datum.cli.views import validation
 
     found = authoring.validate(authoring.open_fleet(fleet, rev), make_ports())
@@ -42,6 +42,7 @@ def render(
 
     Merged and complete, with the place of each field.
     """
+    from datum.agent import authoring
     from datum.cli.views import manifests
 
     manifests.show(authoring.render(authoring.open_fleet(fleet, rev), host, make_ports()), is_json=json)
@@ -59,6 +60,7 @@ def why(
 
     The winner stands first, each with its place; of a resource also what it comes after, and why.
     """
+    from datum.agent import authoring
     from datum.cli.views import manifests
 
     tree, ports = authoring.open_fleet(fleet, rev), make_ports()
@@ -81,6 +83,7 @@ def graph(
 
     And the reason of each edge; late values stand for a sample machine.
     """
+    from datum.agent import authoring
     from datum.cli.views import graphs
 
     tree, ports = authoring.open_fleet(fleet, rev), make_ports()

@@ -1,4 +1,4 @@
-"""Commands of a host: `init`, `plan`, `apply`, `status`, `report`, `orphans`, `adopt`."""
+"""Commands of a host: `plan`, `apply`, `status`, `report`, `orphans`, `adopt`."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,29 +12,6 @@ from datum.cli import parameters as given
 from datum.cli.arguments import refuse_both
 from datum.cli.effects import make_ports, pass_ports
 from datum.errors import ExitCode
-
-
-def init(
-    repo: given.Repo = None,
-    host: given.Host = None,
-    ref: given.Ref = None,
-    config: given.Config = None,
-    state_dir: given.StateDir = None,
-    root: given.Root = None,
-    no_timer: Annotated[bool, typer.Option("--no-timer", help="Do not run passes by a timer.")] = False,
-    rename: Annotated[
-        str, typer.Option(metavar="OLD", help="This host had this name; what it declared then stays accounted for.")
-    ] = "",
-    wait: given.Wait = None,
-    json: given.Json = False,
-) -> int:
-    """Write the configuration and enrol this host in a fleet. Nothing else on it is touched."""
-    from datum.agent.enrol import enrol
-    from datum.cli.views import enrolment
-
-    options = Options(config=config, repo=repo, ref=ref, host=host, state_dir=state_dir, root=root)
-    enrolment.show(enrol(options, make_ports(), has_timer=not no_timer, rename=rename, wait=wait), is_json=json)
-    return 0
 
 
 def plan(
@@ -66,7 +43,7 @@ def plan(
         refuse_both("--record", record is not None, "--observed")
         return _replay(observed, fleet, is_json=json, is_detailed=detailed_exitcode)
     options = Options(config, repo, ref, rev, host, state_dir, root, offline)
-    with pass_ports() as ports:
+    with pass_ports(options) as ports:
         made = commands.plan(options, Request(is_detailed=detailed_exitcode), ports, is_untrusted=untrusted)
     if record is not None and made.record is not None:
         planning.write_record(record, made.record)
@@ -136,15 +113,16 @@ def status(
 
     Its revisions, the running pass, the newest report, and what fails again and again. Takes no lock.
     """
+    from datum.agent.status import status as look
     from datum.cli.views import standing
 
     options = Options(config=config, repo=repo, host=host, state_dir=state_dir, root=root)
     if not resources:
-        standing.show(commands.status(options), is_json=json)
+        standing.show(look(options, make_ports()), is_json=json)
         return 0
-    with pass_ports() as ports:
+    with pass_ports(options) as ports:
         seen = commands.standing(options, ports)
-    standing.show(commands.status(options), seen, is_json=json)
+    standing.show(look(options, ports), seen, is_json=json)
     return seen.report.exit_code if seen.resources is None else 0
 
 
@@ -182,7 +160,7 @@ def orphans(
     from datum.cli.views import planning
 
     options = Options(config=config, repo=repo, host=host, state_dir=state_dir, root=root)
-    with pass_ports() as ports:
+    with pass_ports(options) as ports:
         made = commands.orphans(options, ports)
     planning.show_orphans(made, is_json=json)
     return made.report.exit_code

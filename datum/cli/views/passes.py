@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from datum.agent.commands import Applied
+from datum.cli.views.asking import write_enforcement
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.problems import write_problems
 from datum.cli.views.resources import count_words, write_checks, write_orphans, write_resources
@@ -57,6 +58,7 @@ def write_pass(paper: Paper, report: Mapping[str, Any]) -> None:
     write_checks(paper, checks)
     write_stale(paper, report.get("stale", ()))
     write_orphans(paper, report["orphans"])
+    write_enforcement(paper, report)
     for item in report["left_over"]:
         fields = ", ".join(item["fields"]) or "it cannot be looked at, or waits for what cannot"
         paper.line("  ", ("left over ", "bold red"), f"{item['id']}: {fields}")

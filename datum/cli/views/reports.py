@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from datum.cli.views.changes import plural
+from datum.cli.views.asking import write_asked, write_times
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.passes import unique, write_pass
 from datum.cli.views.problems import write_problems
@@ -26,10 +26,10 @@ def show(report: Mapping[str, Any], *, is_json: bool) -> None:
         paper.line(("pass ", "dim"), f"{report['id']}, {report['duration']} s, exit {report['exit_code']}")
         source = report["source"]
         paper.line(("source ", "dim"), f"{source['remote']} {source['ref']}: {source['status'].replace('_', ' ')}")
+        write_asked(paper, report)
+        write_times(paper, report)
         write_pass(paper, report)
         write_problems(paper, unique([*source["diagnostics"], *report["diagnostics"]]))
-        if report["joined"]:
-            paper.line(("joined ", "dim"), plural(report["joined"], "equal request"))
     except (LookupError, TypeError, AttributeError) as error:
         raise UsageError(
             Diagnostic(

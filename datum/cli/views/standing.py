@@ -2,18 +2,39 @@
 
 import sys
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from datum.agent.commands import Standing, Status
+from datum.agent.commands import Standing
 from datum.agent.repeats import Repeat
+from datum.agent.status import Status
 from datum.agent.wiring import enrol_line
+from datum.cli.views.asking import enforcement_words, pause_line, took, who_asked
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.present import write_repeats, write_standing
 from datum.cli.views.problems import write_problems
 from datum.cli.views.resources import count_words
+from datum.model.pause import PauseState
 from datum.model.pointer import Pointer
-from datum.report.as_json import diagnostic_to_json, pointer_to_json
+from datum.report.as_json import diagnostic_to_json, location_to_json, pause_to_json, pointer_to_json
 
+_PAUSES: Final = {
+    PauseState.IN_FORCE: ("paused", "bold yellow"),
+    PauseState.OVER: ("was paused", "dim"),
+    PauseState.CLOCK_BEHIND: ("was paused", "bold yellow"),
+}
+_OF_NEWEST: Final = (
+    "id",
+    "outcome",
+    "exit_code",
+    "counts",
+    "source",
+    "stale",
+    "trigger",
+    "joined",
+    "enforcement",
+    "pause",
+    "stages",
+)
 _PATHS: Final = 3
 """Paths that a line names."""
 
@@ -31,21 +52,51 @@ def show(status: Status, standing: Standing | None = None, *, is_json: bool) -> 
         paper.line(("not enrolled", "bold red"), f"; {enrol_line(settings)}")
     else:
         _write_pointer(paper, status.pointer, settings.where)
-    if status.running:
-        running = status.running
-        paper.line(
-            ("running     ", "cyan"), f"pass of process {running.pid}, since {running.started_at}: {running.stage} "
-        )
-        if running.action:
-            paper.line("            ", running.action)
+    _write_mode(paper, status)
+    _write_running(paper, status)
     if status.newest:
         _write_newest(paper, status.newest)
     else:
         paper.line(("last pass   ", "dim"), "no report yet")
+    if status.next_pass:
+        paper.line(("next pass   ", "dim"), status.next_pass)
     write_repeats(paper, repeats)
     if standing is not None:
         _write_standing(paper, standing, is_running=status.running is not None)
     paper.print_to(sys.stdout)
+
+
+def _write_mode(paper: Paper, status: Status) -> None:
+    """Write what keeps this host from being changed: its configuration, the fleet, or a person."""
+    settings = status.settings
+    own = {"mode": str(settings.enforcement), "location": location_to_json(settings.enforcement_at)}
+    newest = status.newest or {}
+    words = enforcement_words(own) or enforcement_words(newest.get("enforcement"))
+    if words:
+        paper.line(("enforcement ", "yellow"), words, "" if enforcement_words(own) else ", in the newest pass")
+    if status.pause_problem is not None:
+        write_problems(paper, [diagnostic_to_json(status.pause_problem)])
+    if status.pause is None or status.pause_state is None:
+        return
+    label, style = _PAUSES[status.pause_state]
+    paper.line((f"{label:<12}", style), pause_line(cast("Mapping[str, Any]", pause_to_json(status.pause))))
+    if status.pause_state is PauseState.IN_FORCE:
+        paper.line("            ends by itself, or with ", (f"datum resume{settings.where}", "bold"))
+    elif status.pause_state is PauseState.CLOCK_BEHIND:
+        paper.line("            not in force: the clock is before its begin")
+    else:
+        paper.line("            not in force any more; ", (f"datum resume{settings.where}", "bold"), " removes it")
+
+
+def _write_running(paper: Paper, status: Status) -> None:
+    """Write what the running pass does, and for how long it has."""
+    running = status.running
+    if running is None:
+        return
+    whole, part = map(took, status.elapsed or (0.0, 0.0))
+    asked = f", asked by {running.asked_by}" if running.asked_by else ""
+    paper.line(("running     ", "cyan"), f"pass of process {running.pid}, since {running.started_at} ({whole}){asked}")
+    paper.line("            ", f"{running.stage}{f' {running.action}' if running.action else ''} ({part})")
 
 
 def _write_standing(paper: Paper, standing: Standing, *, is_running: bool) -> None:
@@ -111,6 +162,8 @@ def _write_newest(paper: Paper, newest: Mapping[str, Any]) -> None:
         (outcome.replace("_", " "), style),
         f": {sums}" if sums else "",
     )
+    if who := who_asked(newest.get("trigger")):
+        paper.line(("asked by    ", "dim"), who)
     _write_unresolved(paper, newest)
     _write_stale(paper, newest)
     source = _source(newest)
@@ -151,6 +204,9 @@ def _source(newest: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def _as_json(status: Status) -> Mapping[str, Any]:
     running = status.running
     newest = status.newest or {}
+    elapsed = status.elapsed or (0.0, 0.0)
+    settings = status.settings
+    problem = status.pause_problem
     return {
         "schema_version": 1,
         "host": str(status.settings.host),
@@ -162,10 +218,19 @@ def _as_json(status: Status) -> Mapping[str, Any]:
             "stage": running.stage,
             "action": running.action,
             "started_at": running.started_at,
+            "asked_by": running.asked_by,
+            "elapsed": round(elapsed[0], 3),
+            "elapsed_in_action": round(elapsed[1], 3),
         }
         if running
         else None,
-        "newest": {key: newest.get(key) for key in ("id", "outcome", "exit_code", "counts", "source", "stale")}
-        if newest
-        else None,
+        "enforcement": {
+            "mode": str(settings.enforcement),
+            "location": location_to_json(settings.enforcement_at),
+        },
+        "next_pass": status.next_pass or None,
+        "pause": pause_to_json(status.pause),
+        "pause_state": "damaged" if problem else str(status.pause_state) if status.pause_state else None,
+        "pause_problem": diagnostic_to_json(problem) if problem else None,
+        "newest": {key: newest.get(key) for key in _OF_NEWEST} if newest else None,
     }

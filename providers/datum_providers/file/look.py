@@ -1,10 +1,10 @@
 """What stands at the path of a file. Reads the host; changes nothing."""
 
-from attrs import evolve, frozen
+from attrs import frozen
 
 from datum.model.content import blob_id
 from datum.model.json import EMPTY, JsonObject
-from datum.model.observation import Absent, FieldValue, Observation, Present
+from datum.model.observation import Absent, FieldValue, Observation, Present, UnsafeFolder
 from datum.provider.host import FileFacts, FileKind, HostError, HostReader, Missing
 from datum_providers.file.desired import DesiredFile
 from datum_providers.shared.accounts import Accounts
@@ -35,7 +35,7 @@ class Look:
             if isinstance(facts, Missing):
                 return Absent(self._fields(wanted, facts) | seen_parent(wanted.path, facts), unsafe)
             if facts.kind is FileKind.REGULAR:
-                return evolve(self._regular(wanted, facts), unsafe=unsafe)
+                return self._regular(wanted, facts, unsafe)
             other = in_the_way(self.reader, wanted.path, facts)
             fields = {"kind": other.kind, **self._fields(wanted, facts)}
             return Present(fields, identity=facts.identity, holds=other.holds, mounts=other.mounts, unsafe=unsafe)
@@ -45,14 +45,14 @@ class Look:
     def _fields(self, wanted: DesiredFile, facts: FileFacts | Missing) -> dict[str, FieldValue]:
         return {**self.accounts.unknown(wanted.owners), **seen_residue(facts)}
 
-    def _regular(self, wanted: DesiredFile, facts: FileFacts) -> Present:
+    def _regular(self, wanted: DesiredFile, facts: FileFacts, unsafe: tuple[UnsafeFolder, ...]) -> Present:
         fields: dict[str, FieldValue] = {"kind": facts.kind.value}
         detail = self._content(wanted, facts, fields)
         if wanted.is_bare or wanted.mode is not None:
             fields["mode"] = seen_mode(facts)
         fields.update(self.accounts.seen(facts, wanted.owners, is_bare=wanted.is_bare))
         fields.update(seen_residue(facts))
-        return Present(fields, detail, facts.identity)
+        return Present(fields, detail, facts.identity, unsafe=unsafe)
 
     def _content(self, wanted: DesiredFile, facts: FileFacts, fields: dict[str, FieldValue]) -> JsonObject:
         """Put the content into the fields, where it is looked at; return the text of one that differs."""

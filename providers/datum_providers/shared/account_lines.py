@@ -8,12 +8,14 @@ subordinate ids, and a second range of them, to the next account of that name.
 import shlex
 from typing import Final
 
-from datum.provider.host import Command, FileFacts, HostReader, HostWriter
-from datum_providers.shared.account_files import GSHADOW, LIMIT, SHADOW, AccountFiles
+from datum.model.observation import Cause
+from datum.provider.host import Command, FileFacts, HostError, HostReader, HostWriter
+from datum_providers.shared.account_files import GSHADOW, LIMIT, SHADOW, AccountFiles, parse_passwd
 from datum_providers.shared.account_tools import run_command
 
 SUBUID: Final = "/etc/subuid"
 SUBGID: Final = "/etc/subgid"
+FORMER: Final = "/etc/passwd-"
 
 _TIMEOUT: Final = 60.0
 # Runs as the editor of vipw(8), and so under the lock of all account files; the last argument is vipw's copy of passwd,
@@ -42,6 +44,29 @@ def subordinate_names(reader: HostReader) -> frozenset[str]:
             text = reader.read_file(path, limit=LIMIT).decode("utf-8", "surrogateescape")
             found.update(line.partition(":")[0] for line in text.splitlines())
     return frozenset(found)
+
+
+def has_left_group(reader: HostReader, files: AccountFiles, name: str) -> bool:
+    """Whether the group of a user who is gone is one that userdel(8) would have taken along, had it not been killed.
+
+    The copy of passwd from before its last change tells: there it was the primary group of that account. Nobody may
+    be in it by now.
+
+    Raises:
+        HostError: that copy cannot be read, for another reason than that this process may not.
+    """
+    group = files.groups.get(name)
+    if name in files.users or group is None or group.members or files.users_of_group(group.gid):
+        return False
+    try:
+        if not isinstance(reader.examine(FORMER), FileFacts):
+            return False
+        line = parse_passwd(reader.read_file(FORMER, limit=LIMIT)).get(name)
+    except HostError as error:
+        if error.cause is not Cause.DENIED:
+            raise
+        return False
+    return line is not None and line.gid == group.gid
 
 
 def paths_of_user(files: AccountFiles, name: str) -> tuple[str, ...]:

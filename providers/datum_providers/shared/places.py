@@ -32,17 +32,14 @@ _DROP_IN: Final = frozenset(
     }
 )
 
+# By these names, wherever the manager links them from.
+_AGENT_UNITS: Final = frozenset({"datum.service", "datum.timer", "datum-boot.timer"})
+
 _AGENT: Final = (
     "/etc/datum",
-    "/etc/systemd/system/datum.service",
-    "/etc/systemd/system/datum.service.d",
-    "/etc/systemd/system/datum.timer",
-    "/etc/systemd/system/datum.timer.d",
+    *sorted(f"/etc/systemd/system/{unit}{folder}" for unit in _AGENT_UNITS for folder in ("", ".d")),
     "/var/lib/datum",
 )
-
-# By these names, wherever the manager links them from.
-_AGENT_UNITS: Final = frozenset({"datum.service", "datum.timer"})
 
 # Never removed by dropping: accounts, hosts, fstab, nsswitch, resolv.conf, ssh, pam, boot, the agent.
 _NEVER_REMOVED: Final = (

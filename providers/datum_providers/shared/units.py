@@ -25,7 +25,7 @@ _SUFFIXES: Final = frozenset({
 
 # A stop or a restart of one of these can shut everyone out: sshd, network, firewall, accounts, the bus, the agent.
 _ACCESS: Final = re.compile(
-    "NetworkManager|connman|datum|dbus|dbus-broker|dhcpcd|dropbear|firewalld|ifup|ifupdown|iptables|iwd|"
+    "NetworkManager|connman|datum|datum-boot|dbus|dbus-broker|dhcpcd|dropbear|firewalld|ifup|ifupdown|iptables|iwd|"
     "netfilter-persistent|networking|nftables|nslcd|ssh|sshd|sssd|systemd-logind|systemd-networkd|systemd-resolved|"
     "tailscaled|ufw|wg-quick|wpa_supplicant"
 )

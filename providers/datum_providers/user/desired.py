@@ -7,6 +7,7 @@ from typing import Final
 
 from attrs import evolve, field, frozen
 
+from datum.model.graph import Target
 from datum.model.manifest import AttributeValue
 from datum.model.secret import Secret
 from datum.provider.contract import DesiredError, TargetIndex
@@ -69,6 +70,8 @@ class DesiredUser:
     # The group of its name is declared by itself: it stays where the account goes. Known once the graph is; says
     # nothing of the account.
     leaves_group: bool = field(default=False, eq=False)
+    # It is declared absent, and nothing is said of that group: it goes with the account. Known likewise.
+    takes_group: bool = field(default=False, eq=False)
 
     @property
     def is_bare(self) -> bool:
@@ -120,7 +123,9 @@ def parse_user(name: str, attributes: Mapping[str, AttributeValue]) -> DesiredUs
 
 def relate_user(desired: DesiredUser, index: TargetIndex) -> DesiredUser:
     """Return it with what is declared of the group of its name."""
-    return evolve(desired, leaves_group=desired.name in index.keys("group"))
+    is_gone = index.holder(Target("user", desired.name)) is not None and desired.name not in index.keys("user")
+    takes_group = is_gone and index.holder(Target("group", desired.name)) is None
+    return evolve(desired, leaves_group=desired.name in index.keys("group"), takes_group=takes_group)
 
 
 def password_form(text: str, declared: Secret | None) -> str:

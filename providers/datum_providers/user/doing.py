@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from datum.model.plan import RESIDUE, Change, Operation, Step
 from datum.provider.host import FileFacts, HostError, HostWriter, Missing
 from datum_providers.shared.account_files import PASSWD, AccountFiles, PasswdLine
-from datum_providers.shared.account_lines import forget, paths_of_user
+from datum_providers.shared.account_lines import forget, has_left_group, paths_of_user
 from datum_providers.shared.account_tools import run_tool
 from datum_providers.shared.processes import require_idle
 from datum_providers.user.desired import (
@@ -58,7 +58,17 @@ def apply_user(writer: HostWriter, desired: DesiredUser, step: Step) -> None:
 
 
 def _forget(writer: HostWriter, desired: DesiredUser) -> None:
-    forget(writer, desired.name, paths_of_user(AccountFiles.read(writer), desired.name))
+    """Remove what a killed userdel left; the group first, of which nothing would tell once the other lines are gone."""
+    files = AccountFiles.read(writer)
+    if desired.takes_group and has_left_group(writer, files, desired.name):
+        run_tool(writer, "groupdel", desired.name)
+        files = AccountFiles.read(writer)
+    elif desired.name in files.groups and desired.takes_group:
+        writer.remark(
+            f"The group {desired.name} is still there, and nothing tells whether it was that of the account: declare "
+            f"'group:{desired.name}' with 'absent: true', or leave it."
+        )
+    forget(writer, desired.name, paths_of_user(files, desired.name))
 
 
 def _remove(writer: HostWriter, desired: DesiredUser) -> None:

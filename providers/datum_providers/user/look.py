@@ -9,7 +9,7 @@ from datum.model.observation import Absent, FieldValue, NotApplicable, Observati
 from datum.model.plan import RESIDUE
 from datum.provider.host import HostError, HostReader, Missing
 from datum_providers.shared.account_files import IN_SHADOW, AccountFiles, PasswdLine, ShadowLine, as_json, read_gshadow
-from datum_providers.shared.account_lines import subordinate_names
+from datum_providers.shared.account_lines import has_left_group, subordinate_names
 from datum_providers.shared.accounts import Accounts, Owners, is_number
 from datum_providers.shared.safety import unsafe_above
 from datum_providers.user.desired import (
@@ -82,7 +82,7 @@ class Look:
                 obstacles=(f"{wanted.name} is no account of /etc/passwd: another source of nsswitch.conf has it.",),
             )
         fields = self._around(wanted)
-        if self._has_left(wanted.name):
+        if self._has_left(wanted.name) or self._has_left_group(wanted):
             fields[RESIDUE] = True
         return Absent(fields, self._unsafe(wanted, wanted.uid, is_new=True))
 
@@ -110,6 +110,9 @@ class Look:
         shadow = self.files.shadow
         in_shadow = shadow is not None and (name in shadow or name in shadow.odd)
         return in_shadow or name in self.subordinate or (name in self.gshadow and name not in self.files.groups)
+
+    def _has_left_group(self, wanted: DesiredUser) -> bool:
+        return wanted.takes_group and has_left_group(self.reader, self.files, wanted.name)
 
     def _around(self, wanted: DesiredUser) -> dict[str, FieldValue]:
         """Return what stands in the way of what is wanted: groups that are not there, a uid that is somebody's."""

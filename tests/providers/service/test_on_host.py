@@ -130,16 +130,19 @@ def test_a_service_that_does_not_stay_up_is_no_success(host: OnHost) -> None:
     assert "started again" in detail or "auto-restart" in detail or "activating" in detail
 
 
+AGAIN: Final = 'until [ "$(systemctl show -p SubState --value app.service)" = auto-restart ]; do sleep 0.02; done'
+
+
 def test_a_unit_that_starts_again_and_again_does_not_run(host: OnHost) -> None:
     host.unit("app.service", "[Service]\nExecStart=/bin/false\nRestart=always\nRestartSec=1h\n")
-    host.sh("systemctl start app.service; sleep 0.3")
+    host.sh(f"systemctl start app.service; {AGAIN}")
     assert host.property("app.service", "SubState")["SubState"] == "auto-restart"
     assert host.do("service:app", "look", running=True)["before"]["present"]["running"] == "starting-again"
 
 
 def test_what_is_about_to_be_started_again_is_stopped_where_it_shall_not_run(host: OnHost) -> None:
     host.unit("app.service", "[Service]\nExecStart=/bin/false\nRestart=always\nRestartSec=1h\n")
-    host.sh("systemctl start app.service; sleep 0.3")
+    host.sh(f"systemctl start app.service; {AGAIN}")
     host.converge("service:app", running=False)
     assert host.property("app.service", "ActiveState")["ActiveState"] == "inactive"
 

@@ -12,6 +12,7 @@ from datum.testing.host import FakeHost
 from datum.testing.world import FakeFile
 from datum_providers.group.provider import GroupProvider
 from datum_providers.user.provider import UserProvider
+from tests.providers.index import Index
 from tests.providers.shadow_tools import GROUP, SHADOW, add_shadow_tools
 
 USER: Final = UserProvider()
@@ -68,6 +69,74 @@ def test_of_a_group_gshadow_tells() -> None:
     GROUPS.apply(host.writer(), GROUPS.parse(NAME, {}), SWEEP)
     assert see(GROUPS, host) == Absent()
     assert host.files["/etc/shadow"].data.decode() == LEFT["/etc/shadow"]
+
+
+class Gone(Index):
+    """A graph that wants no user: each that is declared is declared absent."""
+
+    def keys(self, kind: str) -> tuple[str, ...]:
+        return () if kind == "user" else super().keys(kind)
+
+
+def absent_user(**group: str) -> Any:
+    """Return what declares the user absent, beside a declaration of the group of its name where one is given."""
+    beside = {f"group:{NAME}": said for said in group.values()}
+    return USER.relate(USER.parse(NAME, {}), Gone.of({f"user:{NAME}": "absent", **beside}))
+
+
+FORMER: Final = f"root:x:0:0::/:/bin/sh\n{NAME}:x:1500:1500::/:/bin/sh\n"
+
+
+def host_of_killed_userdel(*, group: str = "x:1500:", former: str = FORMER) -> FakeHost:
+    """Return a host on which userdel came as far as passwd and shadow, and whose account had no subordinate ids."""
+    host = host_with(group=f"{GROUP}{NAME}:{group}\n")
+    host.add_file("/etc/passwd-", former.encode())
+    return host
+
+
+def test_the_group_of_a_user_who_is_gone_is_left_and_goes() -> None:
+    host, wanted = host_of_killed_userdel(), absent_user()
+    assert USER.observe(host.reader(), {NAME: wanted})[NAME] == Absent({"residue": True})
+    USER.apply(host.writer(), wanted, SWEEP)
+    assert [entry.subject for entry in host.journal] == [f"groupdel {NAME}", "vipw --quiet"]
+    assert USER.observe(host.reader(), {NAME: wanted})[NAME] == Absent()
+    assert NAME not in host.files["/etc/group"].data.decode()
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        host_of_killed_userdel(group="x:1500:www-data"),
+        host_of_killed_userdel(group="x:33:"),
+        host_of_killed_userdel(former="root:x:0:0::/:/bin/sh\n"),
+        host_of_killed_userdel(former=FORMER.replace(":1500:1500:", ":1500:33:")),
+    ],
+    ids=["somebody-is-in-it", "somebodys-primary-one", "of-no-account", "of-another-group"],
+)
+def test_a_group_that_userdel_would_have_kept_is_no_leftover(host: FakeHost) -> None:
+    assert USER.observe(host.reader(), {NAME: absent_user()})[NAME] == Absent()
+
+
+@pytest.mark.parametrize("said", ["present", "absent"])
+def test_a_group_that_is_declared_is_no_leftover_nor_is_that_of_a_user_who_is_wanted(said: str) -> None:
+    host = host_of_killed_userdel()
+    assert USER.observe(host.reader(), {NAME: absent_user(group=said)})[NAME] == Absent()
+    assert see(USER, host) == Absent()
+
+
+def test_without_the_copy_of_passwd_nothing_tells_of_a_group_unless_other_lines_are_left() -> None:
+    host = host_of_killed_userdel()
+    del host.files["/etc/passwd-"]
+    assert USER.observe(host.reader(), {NAME: absent_user()})[NAME] == Absent()
+    host.add_file("/etc/subuid", LEFT["/etc/subuid"].encode())
+    writer = host.writer()
+    USER.apply(writer, absent_user(), SWEEP)
+    assert [entry.subject for entry in host.journal] == ["vipw --quiet"]
+    (remark,) = writer.remarks
+    assert remark == (
+        f"The group {NAME} is still there, and nothing tells whether it was that of the account: declare "
+        f"'group:{NAME}' with 'absent: true', or leave it."
+    )
 
 
 def test_who_is_there_is_not_asked_for() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from datum.agent.enrol import quoted
+from datum.agent.configuration import quoted
 from datum.fleet.nodes import plain
 from datum.fleet.yaml_reader import read_yaml
 from tests.passes.scene import HOST, OTHER_FLEET_ID, Ran, Scene
@@ -57,25 +57,23 @@ def test_init_again_changes_nothing(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "exit_code"),
     [
-        (["--repo", "{url}", "--host", HOST], "not-in-this-version", 64),
         (["--host", HOST, "--no-timer"], "init-needs-repo-and-host", 64),
         (["--repo", "{url}", "--no-timer"], "init-needs-repo-and-host", 64),
         (["--repo", "{url}", "--host", "No_Host", "--no-timer"], "bad-host-name", 64),
-        (["--repo", "ssh://h/relative", "--host", HOST, "--no-timer"], "not-in-this-version", 78),
-        (["--repo", "h:relative", "--host", HOST, "--no-timer"], "not-in-this-version", 78),
+        (["--repo", "ssh://h/relative", "--host", HOST, "--no-timer"], "init-needs-key", 64),
+        (["--repo", "h:relative", "--host", HOST, "--no-timer"], "remote-malformed", 78),
         (["--repo", "{url}", "--host", "other1", "--no-timer"], "host-not-in-fleet", 68),
-        (["--repo", "{url}", "--host", HOST, "--ref", "nowhere", "--no-timer"], "ref-missing", 66),
-        (["--repo", "/nonexistent", "--host", HOST, "--no-timer"], "remote-unreachable", 69),
-        (["--repo", "{url}", "--host", HOST, "--rename", "Old_1", "--no-timer"], None, 0),
+        (["--repo", "{url}", "--host", HOST, "--ref", "nowhere", "--no-timer"], "ref-gone", 66),
+        (["--repo", "/nonexistent", "--host", HOST, "--no-timer"], "repository-missing", 69),
+        (["--repo", "{url}", "--host", HOST, "--rename", "Old_1", "--no-timer"], "bad-host-name", 64),
     ],
 )
-def test_init_refuses_without_a_trace(scene: Scene, words: list[str], code: str | None, exit_code: int) -> None:
+def test_init_refuses_without_a_trace(scene: Scene, words: list[str], code: str, exit_code: int) -> None:
     """No configuration, no pointer, and the reason."""
     ran = scene.run("init", *(word.format(url=scene.url) for word in words))
-    assert ran.code == exit_code, ran
-    if code is not None:
-        assert scene.read(CONFIG) is None
-        assert not scene.pointer_path.exists()
+    assert (ran.code, code_of(ran)) == (exit_code, code), ran
+    assert scene.read(CONFIG) is None
+    assert not scene.pointer_path.exists()
 
 
 def test_init_of_an_invalid_fleet_enrols_nobody(scene: Scene) -> None:

@@ -32,7 +32,7 @@ def said(ran: Ran) -> str:
 
 def test_where_nothing_was_said_nothing_is_added() -> None:
     assert whereabouts(root="/", config=None, state_dir=None) == ""
-    assert init_line("/srv/f.git", "web1", "") == "datum init --repo /srv/f.git --host web1 --no-timer"
+    assert init_line("/srv/f.git", "web1", "") == "datum init --repo /srv/f.git --host web1"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_every_hint_of_init_stays_below_the_root(
     line = "datum init " + hint.split("datum init ", 1)[1].split("`")[0]
     words = shlex.split(line)
     assert words[words.index("--root") + 1] == str(scene.root)
-    assert {"--repo", "--host", "--no-timer"} <= set(words)
+    assert {"--repo", "--host"} <= set(words)
     if options:
         assert words[words.index("--state-dir") + 1] == STATE
 
@@ -118,7 +118,7 @@ def test_a_copied_hint_enrols_what_was_meant(scene: Scene) -> None:
 def test_init_without_its_options_says_the_rest(scene: Scene) -> None:
     ran = scene.run("init", "--repo", scene.url, "--no-timer", "--json")
     hint = json.loads(ran.out)["error"]["diagnostics"][0]["hint"]
-    assert shlex.split(hint)[2:] == ["--repo", scene.url, "--host", "NAME", "--no-timer", "--root", str(scene.root)]
+    assert shlex.split(hint)[2:] == ["--repo", scene.url, "--host", "NAME", "--root", str(scene.root)]
 
 
 def test_status_before_the_first_pass_names_the_root(scene: Scene) -> None:

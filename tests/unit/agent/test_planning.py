@@ -12,10 +12,11 @@ from datum.graph.build import build_graph
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
 from datum.model.manifest import Expectation, Hazard, OnRemoval, Resource
-from datum.model.observation import Absent, Cause, Machine, Unobservable
+from datum.model.observation import Absent, Cause, Machine, Unobservable, UnsafeFolder
 from datum.model.plan import Label, Operation, OrphanState
 from datum.observer.observe import Look
 from datum.planner.inputs import Declaration
+from datum.planner.replan import replan
 from datum.provider.contract import AnyProvider
 from datum.provider.host import FileKind
 from datum.testing.host import FakeHost
@@ -184,6 +185,29 @@ def test_turn_of_a_declared_resource() -> None:
     assert isinstance(seen, Absent)
     assert turn.replan(action, seen).step == action.step
     assert ("package_of", "/etc/a") not in host.calls
+
+
+def test_what_is_found_as_it_was_planned_from_gets_the_planner_s_own_word() -> None:
+    """It is not asked again about the very observation it gave an answer for, and would say the same."""
+    host = FakeHost()
+    planned, turn = turn_of(host, basis(host, declare(A, content="a\n"), declare("file:/none/b", content="b\n")))
+    for action in planned.plan.actions:
+        seen, node = turn.observe(action), turn.node_of(action)
+        assert turn.replan(action, seen) == replan(action, node, seen, providers=PROVIDERS)
+
+
+def test_a_create_whose_directory_went_or_lies_open_since_is_planned_again() -> None:
+    """Nothing stands there either way, and yet it is something else that was observed."""
+    host = FakeHost()
+    planned, turn = turn_of(host, basis(host, declare(A, content="a\n")))
+    (action,) = planned.plan.actions
+    before = turn.observe(action)
+    assert isinstance(before, Absent)
+    open_to_all = evolve(before, unsafe=(UnsafeFolder("/etc", "Everybody may write it."),))
+    for seen in (Absent({"missing_parent": "/etc"}), open_to_all):
+        again = turn.replan(action, seen)
+        assert again == replan(action, turn.node_of(action), seen, providers=PROVIDERS)
+        assert again.hold is not None
 
 
 def test_turn_of_an_orphan_is_in_the_terms_of_its_newest_declaration() -> None:

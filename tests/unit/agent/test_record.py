@@ -86,7 +86,7 @@ def test_replay_gives_the_same_bytes(scene: Scene, record: Any) -> None:
 
 def test_record_holds_the_plan_itself(record: Any) -> None:
     """And every input by name."""
-    assert record["format"] == "datum.record/4"
+    assert record["format"] == "datum.record/5"
     assert record["plan"]["plan_id"].startswith("sha256:")
     assert set(record["observations"]) == set(RESOURCES)
     assert set(record["orphans"]) == {KEPT}
@@ -162,6 +162,9 @@ def test_each_key_that_is_missing_is_refused(scene: Scene, record: Any) -> None:
     assert set(WRONG) == set(record)
 
 
+PAUSE: Final = {
+    "who": "a", "reason": "b", "since": "2026-11-29T12:00:00Z", "until": "2026-11-29T13:00:00Z", "only": ["file:/a"],
+}  # fmt: skip
 WRONG: Final[Mapping[str, tuple[Any, ...]]] = {
     "format": (5, None, [], "x"),
     "versions": (5, None, "x", []),
@@ -175,6 +178,19 @@ WRONG: Final[Mapping[str, tuple[Any, ...]]] = {
     "observations": (5, None, "x", [], {}, {"x": 5}),
     "orphans": (5, None, "x", [], {"x": 5}),
     "plan": (5, None, "x", []),
+    "now": (5, None, "x", [], "2026-11-29"),
+    "pause": (
+        5,
+        True,
+        "x",
+        [],
+        {},
+        {"who": "a"},
+        {**PAUSE, "who": 5},
+        {**PAUSE, "until": 5},
+        {**PAUSE, "only": 5},
+        {**PAUSE, "only": ["x"]},
+    ),
 }
 
 
@@ -264,7 +280,7 @@ def test_what_is_no_record_is_refused(scene: Scene, value: Any) -> None:
     """By its format, before anything else."""
     found = refused(scene, value)
     assert found["code"] == "bad-record"
-    assert "datum.record/4" in found["detail"]
+    assert "datum.record/5" in found["detail"]
 
 
 def test_a_file_that_is_no_json_or_not_there_is_refused(scene: Scene) -> None:

@@ -105,10 +105,14 @@ def test_not_configured(root: Path, text: str, missing: str) -> None:
     assert found.hint.startswith("datum init ")
 
 
-ACCESS_KEYS = "ca_file, token_file, key_file, known_hosts_file, token_user, proxy, jump"
+ACCESS_KEYS = (
+    "ca_file, token_file, proxy_password_file, cert_file, cert_key_file, key_file, known_hosts_file, token_user, "
+    "proxy, proxy_user, jump"
+)
 SOURCE_KEYS = ", ".join(
     f"source.{key}" for key in ("on_invalid", "timeout", "byte_limit", "account", *ACCESS_KEYS.split(", "), "remotes")
 )
+HTTPS = "host: web1\nrepo: https://git.example.org/fleet.git\n"
 WRONG = {
     "repo": ["", "5", "[a]", "{a: b}", "null", "true"],
     "ref": ["''", "5", "[main]", "{a: b}", "null"],
@@ -156,8 +160,8 @@ def test_each_key_wrong_in_each_way(root: Path, key: str, value: str) -> None:
         ("source: 5\n", f"'source' is a map of keys: {SOURCE_KEYS}.", ""),
         ("source: {remotes: []}\n", f"'source.remotes' is a list of maps, each with the keys url, {ACCESS_KEYS}.", ""),
         ("source: {remotes: [{usr: x}]}\n", "'source.remotes.0.usr' is no key.", "did you mean 'source.remotes.url'?"),
-        ("trust:\n", "'trust' is a map of keys: trust.policy.", ""),
-        ("trust: none\n", "'trust' is a map of keys: trust.policy.", ""),
+        ("trust:\n", "'trust' is a map of keys: trust.policy, trust.anchor.", ""),
+        ("trust: none\n", "'trust' is a map of keys: trust.policy, trust.anchor.", ""),
     ],
 )
 def test_unknown_keys_are_errors_with_a_suggestion(root: Path, text: str, words: str, hint: str) -> None:
@@ -258,6 +262,38 @@ source:
 """
 
 
+def test_a_proxy_with_a_password_and_a_certificate(root: Path) -> None:
+    """The files lie below the root; what is a secret is known as one."""
+    write(
+        root,
+        HTTPS + "source:\n  proxy: socks5h://Proxy\n  proxy_user: ann\n  proxy_password_file: /etc/datum/password\n"
+        "  cert_file: /etc/datum/web1.crt\n  cert_key_file: /etc/datum/web1.key\n",
+    )
+    (remote,) = read(root).remotes
+    assert (remote.proxy, remote.proxy_user) == ("socks5h://proxy:1080", "ann")
+    assert set(remote.secrets) == {f"{root}/etc/datum/password", f"{root}/etc/datum/web1.key"}
+    assert set(remote.read_by_programs) == {f"{root}/etc/datum/web1.crt", f"{root}/etc/datum/web1.key"}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("proxy: 'http://ann:word@p:1'", "Write the password into a file that only root can read"),
+        ("proxy: 'socks5://p:1'", "Write http://HOST:PORT or socks5h://HOST:PORT"),
+        ("proxy_user: 'a:b'", "a name without blanks and colons is expected"),
+        ("proxy_password_file: '/a\"b'", "a path without quotes"),
+    ],
+)
+def test_what_a_proxy_cannot_be_is_told_with_its_cure(root: Path, text: str, words: str) -> None:
+    """No message holds a password."""
+    write(root, f"{HTTPS}source:\n  {text}\n")
+    (found,) = findings(root)
+    assert words in found.detail
+    assert "word@" not in found.detail
+    assert found.location is not None
+    assert found.location.line == 4
+
+
 def test_several_remotes_keep_their_order_and_their_own_access(root: Path) -> None:
     """Nothing of one is sent to another."""
     write(root, MANY)
@@ -296,6 +332,11 @@ def test_a_remote_of_the_command_line_takes_the_access_of_its_like_only(root: Pa
         (MANY.replace("    key_file: /etc/datum/key\n", ""), 5, "'source.remotes.0.key_file' is not said"),
         ("host: web1\nrepo: ssh://h/x\n", 2, "'source.key_file' is not said"),
         ("host: web1\nrepo: /srv/x\nsource: {jump: a}\n", 3, "is for ssh"),
+        (HTTPS + "source: {proxy_user: a}\n", 3, "'source.proxy_password_file' is not"),
+        (HTTPS + "source: {proxy_password_file: /a, proxy: 'http://p:1'}\n", 3, "'source.proxy_user' is not"),
+        (HTTPS + "source: {proxy_user: a, proxy_password_file: /a}\n", 3, "'source.proxy' is not"),
+        (HTTPS + "source: {cert_file: /a}\n", 3, "'source.cert_key_file' is not"),
+        (HTTPS + "source: {cert_key_file: /a}\n", 3, "'source.cert_file' is not"),
     ],
 )
 def test_what_remotes_cannot_be_has_its_place(root: Path, text: str, line: int, words: str) -> None:

@@ -27,7 +27,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     return made
 
 
-ON_HOST: Final = (["plan"], ["status"], ["report"], ["orphans"], ["plan", "--offline"])
+ON_HOST: Final = (["plan"], ["status"], ["report"], ["orphans"], ["doctor"], ["plan", "--offline"])
 IN_CLONE: Final = (
     ["validate"],
     ["render"],
@@ -132,7 +132,23 @@ def test_another_plan_than_the_expected_is_not_applied(scene: Scene) -> None:
     assert scene.host() == before
 
 
-NAMES: Final = ("adopt", "apply", "graph", "init", "orphans", "plan", "render", "report", "status", "validate", "why")
+NAMES: Final = (
+    *(
+        "adopt",
+        "apply",
+        "completion",
+        "doctor",
+        "graph",
+        "init",
+        "leave",
+        "orphans",
+        "pause",
+        "plan",
+        "render",
+        "report",
+    ),
+    *("resume", "status", "validate", "why"),
+)
 
 
 def test_commands_of_this_version() -> None:
@@ -142,11 +158,11 @@ def test_commands_of_this_version() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """One sentence and each option."""
+    """One sentence and each option; what completion prints is for a shell alone."""
     assert main([name, "--help"]) == 0
     out = capsys.readouterr().out
     assert f"datum {name}" in out
-    assert "--json" in out
+    assert ("--json" in out) is (name != "completion")
 
 
 def test_errors_as_json_are_versioned(tmp_path: Path) -> None:

@@ -9,10 +9,14 @@ from collections.abc import Iterator
 import pytest
 
 from datum.agent.ports import COMMITTING, show_nothing
+from datum.agent.settings import Options
 from datum.cli.effects import PATIENCE, Progress, Signals, make_ports, pass_ports
 from datum.model.plan import Operation
 from tests.unit.cli.screen import Terminal, is_harmless
 from tests.unit.report.samples import action
+
+# Another root: revisions are read by this process.
+BELOW = Options(root="/usr")
 
 
 @pytest.fixture
@@ -37,7 +41,7 @@ def test_ports_hold_clock_process_and_types() -> None:
 @pytest.mark.usefixtures("handlers")
 def test_first_signal_is_remembered_and_second_interrupt_ends() -> None:
     """The action in hand is finished; who asks twice means it."""
-    with pass_ports(catches_signals=True) as ports:
+    with pass_ports(BELOW, catches_signals=True) as ports:
         assert ports.signal() is None
         signal.raise_signal(signal.SIGTERM)
         assert ports.signal() == signal.SIGTERM
@@ -51,7 +55,7 @@ def test_first_signal_is_remembered_and_second_interrupt_ends() -> None:
 def test_signals_are_left_alone_where_nothing_is_changed() -> None:
     """`datum plan` ends at once."""
     before = signal.getsignal(signal.SIGTERM)
-    with pass_ports() as ports:
+    with pass_ports(BELOW) as ports:
         assert signal.getsignal(signal.SIGTERM) is before
         assert ports.signal() is None
     assert Signals().number is None
@@ -83,7 +87,7 @@ def test_short_commands_show_no_progress(monkeypatch: pytest.MonkeyPatch) -> Non
     """Nothing flickers, and nothing is removed."""
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    with pass_ports() as ports:
+    with pass_ports(BELOW) as ports:
         assert ports.progress != show_nothing
         ports.progress("observer", 0, 0, None)
     assert screen.getvalue() == ""
@@ -93,7 +97,7 @@ def test_a_commit_of_many_actions_is_shown_from_its_start(monkeypatch: pytest.Mo
     """It may take minutes, and nothing else is heard of meanwhile."""
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
-    with pass_ports() as ports:
+    with pass_ports(BELOW) as ports:
         ports.progress(f"{COMMITTING} 12", 3, 40, action("package:nginx", Operation.CREATE))
     assert screen.getvalue() == "\r\x1b[Kcommitting 12 3/40 create package:nginx\r\x1b[K"
 
@@ -103,7 +107,7 @@ def test_progress_is_gone_after_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
     screen = Terminal()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr("datum.cli.effects.PATIENCE", 0.0)
-    with pytest.raises(ValueError, match="x"), pass_ports() as ports:
+    with pytest.raises(ValueError, match="x"), pass_ports(BELOW) as ports:
         ports.progress("observer", 0, 0, None)
         raise ValueError("x")
     assert screen.getvalue() == "\r\x1b[Kobserver\r\x1b[K"
@@ -111,5 +115,5 @@ def test_progress_is_gone_after_an_error(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_without_a_terminal_there_is_no_progress() -> None:
     """Logs stay readable."""
-    with pass_ports() as ports:
+    with pass_ports(BELOW) as ports:
         assert ports.progress is show_nothing

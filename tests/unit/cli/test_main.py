@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from datum import errors
-from datum.agent import commands
+from datum.agent import status
 from datum.cli import app
 from datum.cli.main import main
 from datum.diagnostics import Diagnostic
@@ -125,7 +125,7 @@ def test_interrupt_within_a_command_is_130(monkeypatch: pytest.MonkeyPatch) -> N
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(commands, "status", interrupted)
+    monkeypatch.setattr(status, "status", interrupted)
     assert main(["status"]) == 130
 
 

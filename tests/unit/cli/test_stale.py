@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from datum.agent.commands import Status
 from datum.agent.settings import Settings
+from datum.agent.status import Status
 from datum.cli.views import passes, planning, standing
 from datum.cli.views.paper import Paper
 from datum.model.observation import StaleInput

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from datum.agent.authoring import Edges, Why
-from datum.agent.commands import Applied, PlanMade, Status
+from datum.agent.commands import Applied, PlanMade
 from datum.agent.settings import Settings
+from datum.agent.status import Status
 from datum.cli.views import graphs, manifests, passes, planning, problems, reports, standing
 from datum.cli.views.changes import plural, short
 from datum.cli.views.paper import Paper
@@ -31,6 +32,7 @@ from datum.model.provenance import FieldOrigin, Say
 from datum.model.report import LeftOver, PassReport, SourceReport
 from datum.model.result import ActionResult, Outcome, PassOutcome
 from datum.model.revision import SourceStatus
+from datum.model.trigger import Asked, Trigger, TriggerKind
 from datum.report.as_json import report_to_json, resource_to_json
 from datum.report.build import count_outcomes, report_resources
 from datum.report.plan_json import plan_to_json
@@ -430,13 +432,24 @@ def test_neither_pass_nor_joined_shows_nothing(capsys: Captured) -> None:
 
 def test_report_read_again(capsys: Captured) -> None:
     """When, from where, what, and who else it answered."""
-    value = report_to_json(report(joined=2, source=SourceReport("/srv/f", "main", SourceStatus.NOT_ASKED)))
+    joined = (Asked(Trigger(TriggerKind.OPERATOR, "bob"), "2026-11-29T03:15:07Z", 7), Asked(pid=8))
+    value = report_to_json(
+        report(
+            joined=joined,
+            trigger=Trigger(TriggerKind.TIMER),
+            stages={"fleet": 0.25},
+            source=SourceReport("/srv/f", "main", SourceStatus.NOT_ASKED),
+        )
+    )
     reports.show(value, is_json=False)
     assert capsys.readouterr().out.splitlines() == [
         "pass 20261129T031500Z-4711, 1.25 s, exit 0",
         "source /srv/f main: not asked",
+        "asked by timer",
+        "also requested by operator bob at 2026-11-29T03:15:07Z (process 7)",
+        "also requested by operator (process 8)",
+        "stages fleet 0.25 s",
         f"web1 at {TARGET}: nothing to do, 3 in sync.",
-        "joined 2 equal requests",
     ]
     reports.show(value, is_json=True)
     assert json.loads(capsys.readouterr().out) == thaw(value)
@@ -510,7 +523,7 @@ def test_status_before_enrolment(capsys: Captured, tmp_path: Path) -> None:
     """With the command that enrols."""
     assert status_lines(capsys, tmp_path) == [
         "web1 follows main of /srv/f.git",
-        "not enrolled; datum init --repo /srv/f.git --host web1 --no-timer",
+        "not enrolled; datum init --repo /srv/f.git --host web1",
         "last pass   no report yet",
     ]
 
@@ -527,19 +540,23 @@ def test_status_of_a_host_in_the_middle(capsys: Captured, tmp_path: Path) -> Non
         "f", HOST, accepted=TARGET, trail=(TrailEntry(revision(1), HOST), TrailEntry(TARGET, HOST)),
         converged=revision(1), quarantined=(revision(3),),
     )  # fmt: skip
-    running = Progress("q", 77, "reconciler", "3/9 create file:/etc/\x9ba", "2026-11-29T03:15:00Z", 1.0, 2.0)
+    running = Progress(
+        "q", 77, "reconciler", "3/9 create file:/etc/\x9ba", "2026-11-29T03:15:00Z", 1.0, 2.0, "operator alice"
+    )
     source = SourceReport("/srv/f.git", "main", SourceStatus.UNREACHABLE)
     newest = report_to_json(report(outcome=PassOutcome.FAILED, source=source, counts={Outcome.FAILED: 1}))
-    assert status_lines(capsys, tmp_path, pointer=pointer, running=running, newest=newest) == [
+    given = {"pointer": pointer, "running": running, "newest": newest, "elapsed": (75.0, 0.5)}
+    assert status_lines(capsys, tmp_path, **given) == [
         "web1 follows main of /srv/f.git",
         f"enforced    {TARGET.key}",
         f"accepted    {TARGET.key}",
         f"converged   {revision(1).key}",
         "trail       2 revisions may still have something on this host",
         f"quarantined {revision(3).key}",
-        "running     pass of process 77, since 2026-11-29T03:15:00Z: reconciler",
-        "            3/9 create file:/etc/\\x9ba",
+        "running     pass of process 77, since 2026-11-29T03:15:00Z (1 min 15 s), asked by operator alice",
+        "            reconciler 3/9 create file:/etc/\\x9ba (0.50 s)",
         "last pass   20261129T031500Z-4711 failed: 1 failed",
+        "asked by    operator",
         "source      unreachable in that pass",
     ]
 
@@ -549,7 +566,10 @@ def test_status_names_what_the_source_had(capsys: Captured, tmp_path: Path) -> N
     lines = status_lines(capsys, tmp_path, newest=report_to_json(report()))
     assert lines[-1] == f"source      ok in that pass, names {TARGET}"
     running = Progress("q", 77, "fleet", "", "2026-11-29T03:15:00Z", 1.0, 2.0)
-    assert len(status_lines(capsys, tmp_path, running=running)) == 4
+    assert status_lines(capsys, tmp_path, running=running)[2:4] == [
+        "running     pass of process 77, since 2026-11-29T03:15:00Z (0.00 s)",
+        "            fleet (0.00 s)",
+    ]
 
 
 def test_status_names_what_the_last_pass_could_not_resolve(capsys: Captured, tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from datum.errors import FleetError
-from datum.fleet.header import FleetHeader, agent_fits, read_header
+from datum.fleet.header import read_header
+from datum.model.fleet import FleetHeader, agent_fits
 from datum.testing.trees import Executable, Gitlink, MemoryTree, Symlink
 from tests.unit.fleet.support import FLEET_ID, HEADER
 

@@ -8,8 +8,8 @@ from yaml.error import YAMLError
 
 from datum.diagnostics import Diagnostic, SourceLocation
 from datum.fleet import yaml_reader
-from datum.fleet.nodes import ListNode, MapNode, Node, Scalar, plain
-from datum.fleet.yaml_reader import DEPTH_LIMIT, SIZE_LIMIT, explain, read_yaml
+from datum.fleet.nodes import SIZE_LIMIT, ListNode, MapNode, Node, Scalar, plain
+from datum.fleet.yaml_reader import DEPTH_LIMIT, explain, read_yaml
 from datum.model.json import JsonValue, thaw
 
 

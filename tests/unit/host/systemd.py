@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -44,7 +45,12 @@ class Line:
 
     def send(self, message: Message) -> None:
         self.serial += 1
-        self.sock.sendall(message.serialise(serial=self.serial))
+        descriptors = array("i")
+        data = message.serialise(serial=self.serial, fds=descriptors)
+        if descriptors:
+            socket.send_fds(self.sock, [data], list(descriptors))
+        else:
+            self.sock.sendall(data)
 
 
 # Gets the connection, the member, the object's path and the arguments; returns a signature and what it returns, or the
@@ -110,6 +116,8 @@ def _greet(sock: socket.socket) -> bytes:
             raise HangUpError
         if b"AUTH EXTERNAL" in data:
             sock.sendall(b"OK 0123456789abcdef0123456789abcdef\r\n")
+        if b"NEGOTIATE_UNIX_FD" in data:
+            sock.sendall(b"AGREE_UNIX_FD\r\n")
         said += data
     return said.partition(_BEGIN)[2]
 

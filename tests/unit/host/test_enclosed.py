@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from datum.host import enclosed
+from datum.host import apart
 from datum.host.names import Account
 from datum.host.program import run_program
 from datum.provider.host import Command, CommandOutcome, HostError
@@ -78,7 +78,7 @@ def test_the_agent_stays_in_its_own_namespace() -> None:
 
 
 def test_without_a_namespace_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(enclosed, "_CLONE_NEWPID", 0x20000001)
+    monkeypatch.setattr(apart, "_CLONE_NEWPID", 0x20000001)
     tmp_path.chmod(0o777)
     with pytest.raises(HostError) as caught:
         run(f"touch {tmp_path}/ran")

@@ -1,8 +1,10 @@
 """Programs: environment, deadline, bounds, failures, other roots, and read-only questions."""
 
 import os
+import signal
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -60,8 +62,10 @@ def test_an_agent_without_standard_streams_can_run_programs() -> None:
     assert in_child(run) == (b"in out\n", b"err\n", b"")
 
 
-def test_signals_are_as_at_a_login() -> None:
-    """Python ignores SIGPIPE; a program that inherits that never ends in `yes | head`."""
+@pytest.mark.parametrize("ignored", [signal.SIGHUP, signal.SIGINT, signal.SIGQUIT], ids=lambda one: one.name)
+def test_signals_are_as_at_a_login(ignored: signal.Signals, request: pytest.FixtureRequest) -> None:
+    """Python ignores SIGPIPE: a program that inherits that never ends in `yes | head`; nohup and `&` ignore others."""
+    request.addfinalizer(partial(signal.signal, ignored, signal.signal(ignored, signal.SIG_IGN)))
     assert out("grep -E 'Sig(Ign|Blk)' /proc/self/status").split() == ["SigBlk:", "0" * 16, "SigIgn:", "0" * 16]
 
 

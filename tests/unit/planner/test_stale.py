@@ -229,20 +229,49 @@ def test_what_converged_last_is_resolved_only_where_it_decides() -> None:
     assert plan_given(quiet, never).plan.is_empty
 
 
+def test_evidence_of_a_type_that_never_acts_on_it_is_only_shown() -> None:
+    plan = plan_of(declare(A), service("oddservice:eager", restart_on=[A]), seen={"oddservice:eager": started_before()})
+    assert steps(plan) == []
+    assert plan.stale[rid("oddservice:eager")].inputs == (evidence(),)
+    assert not plan.stale[rid("oddservice:eager")].is_acted_on
+
+
+@pytest.mark.parametrize("name", ["eager", "quiet"])
 @pytest.mark.parametrize(
-    ("wanted", "expected"),
-    [
-        (service("oddservice:eager", restart_on=[A]), []),
-        (declare(EAGER, absent=True, restart_on=[A]), [f"delete {EAGER}"]),
-    ],
-    ids=["type-that-never-does", "absent"],
+    ("said", "operation"), [({"absent": True}, "delete"), ({"running": False}, "update")], ids=["absent", "stopped"]
 )
-def test_evidence_of_what_cannot_be_told_to_act_on_it_is_only_shown(wanted: Resource, expected: list[str]) -> None:
-    text = str(wanted.id)
-    plan = plan_of(declare(A), wanted, seen={text: started_before()})
-    assert steps(plan) == expected
-    assert plan.stale[rid(text)].inputs == (evidence(),)
-    assert not plan.stale[rid(text)].is_acted_on
+def test_what_the_pass_stops_for_good_has_nothing_to_read_and_is_not_shown(
+    name: str, said: Mapping[str, Any], operation: str
+) -> None:
+    text = f"service:{name}"
+    plan = plan_of(declare(A), declare(text, restart_on=[A], **said), seen={text: started_before()})
+    assert steps(plan) == [f"{operation} {text}"]
+    assert plan.stale == {}
+
+
+def test_nor_is_what_is_stopped_for_another_change_and_not_started_again() -> None:
+    quiet = lists_a("quiet", running=False, allow=[Hazard.OUTAGE])
+    wanted = (declare(A), declare(B, while_stopped=[QUIET]), quiet)
+    plan = plan_of(*wanted, seen={B: OTHER, QUIET: started_before()})
+    assert steps(plan) == [f"stop {QUIET}", f"update {B}"]
+    assert plan.stale == {}
+
+
+@pytest.mark.parametrize("said", [{"absent": True}, {"running": False}], ids=["absent", "stopped"])
+def test_where_that_stop_is_held_it_is_named_as_what_settles_it(said: Mapping[str, Any]) -> None:
+    plan = plan_of(declare(A), declare(EAGER, restart_on=[A], audit=True, **said), seen={EAGER: started_before()})
+    assert [action.hold is not None for action in plan.actions] == [True]
+    assert detail_of(plan) == "It shall not run: its stop, which is held, settles that."
+    assert not plan.stale[rid(EAGER)].is_acted_on
+
+
+def test_where_no_action_stops_what_shall_not_run_the_command_that_does_is_named() -> None:
+    wanted = (declare(A), declare(B), declare(QUIET, running=False, restart_on=[A], requires=[B]))
+    plan = plan_of(*wanted, seen={B: HIDDEN, QUIET: started_before()})
+    assert plan.verdicts[rid(QUIET)].kind is VerdictKind.SKIPPED
+    assert detail_of(plan, QUIET) == (
+        "It shall not run, and nothing in this plan stops it: 'systemctl stop quiet' settles it."
+    )
 
 
 @pytest.mark.parametrize("answer", [raising, lambda *_: "yes"], ids=["raises", "answers-no-bool"])

@@ -382,6 +382,69 @@ def test_what_is_made_after_the_service_does_not_start_it() -> None:
 
 
 @pytest.mark.parametrize(
+    ("makers", "blocker"),
+    [
+        ([declare(B, makes=["unit:s"], audit=True)], B),
+        ([declare(B, makes=["unit:s"], needs=["path:/nowhere"])], B),
+        ([declare(B, makes=["unit:s"], requires=[C]), declare(C, needs=["path:/nowhere"])], C),
+        ([declare(B, makes=["unit:s"], while_stopped=["service:t"]), service("t", audit=True)], "service:t"),
+    ],
+    ids=["held", "impossible", "skipped", "kept-from-stopping"],
+)
+@pytest.mark.parametrize("other", [A, "fake:z"], ids=["before-the-maker", "behind-it"])
+def test_where_the_maker_of_what_a_start_needs_is_stuck_the_service_is_kept_and_its_change_skipped(
+    makers: list[Resource], blocker: str, other: str
+) -> None:
+    """Else the change was planned, and held at its turn by a service that nothing had stopped, in every pass."""
+    there = {str(maker.id): running() if maker.id.type == "service" else OTHER for maker in makers}
+    plan = planned(
+        declare(other, while_stopped=[ODD]),
+        *makers,
+        service(ODD),
+        seen={other: OTHER, ODD: running(), **there},
+        providers=needs_its_unit(),
+    )
+    verdict = plan.verdicts[rid(other)]
+    assert (verdict.kind, verdict.blocked_by) == (VerdictKind.SKIPPED, rid(ODD))
+    assert verdict.detail == f"{ODD} would have to be stopped for it, and its start waits for {blocker}."
+    assert plan.verdicts[rid(ODD)].kind is VerdictKind.IN_SYNC
+    assert not {"stop", "update"} & {action.operation for action in plan.actions if action.hold is None}
+
+
+def test_an_orphan_waits_for_the_stuck_maker_as_well() -> None:
+    types = needs_its_unit()
+    trail = (earlier(1, declare("leaf:/x.d/f", while_stopped=[ODD]), service(ODD), providers=types),)
+    plan = planned(
+        declare(B, makes=["unit:s"], audit=True),
+        service(ODD, after=[B]),
+        seen={B: OTHER, ODD: running()},
+        orphans={"leaf:/x.d/f": IN_SYNC},
+        trail=trail,
+        providers=types,
+    )
+    assert steps(plan) == [f"(update {B})", "(delete leaf:/x.d/f)"]
+    hold = one(plan, "delete", "leaf:/x.d/f").hold
+    assert hold is not None
+    assert hold.detail == f"{ODD} would have to be stopped for it, and its start waits for {B}."
+
+
+def test_what_another_draft_removes_is_no_reason_to_wait_for_itself() -> None:
+    """The plan is drafted twice here: what the first draft deletes is deleted by the second."""
+    gone = declare("folder:/x.d", absent=True, allow=[Hazard.DATA_LOSS])
+    plan = planned(
+        declare(A, while_stopped=[ODD]),
+        declare(B, makes=["unit:s"], while_stopped=[ODD]),
+        gone,
+        service(ODD),
+        seen={A: OTHER, B: OTHER, ODD: running(), "folder:/x.d": Present({"value": "x"}, holds=("/x.d/f",))},
+        providers=needs_its_unit(),
+    )
+    delete = one(plan, "delete", "folder:/x.d")
+    assert delete.step.takes == ("/x.d/f",)
+    assert delete.requires == frozenset()
+
+
+@pytest.mark.parametrize(
     ("resource", "sees"),
     [
         (declare(A, audit=True, **AROUND), {}),

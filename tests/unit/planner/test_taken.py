@@ -69,6 +69,14 @@ def test_a_part_that_another_type_holds_in_part_is_not_taken_over() -> None:
     assert "twin:/f#a" in word.release
 
 
+def test_a_part_does_not_go_with_another_part_of_its_file() -> None:
+    """What was edited by hand is kept, and told so, while the line beside it is removed."""
+    beside = declare("entry:/f#b", absent=True)
+    plan = dropping(declare("entry:/f#a"), beside, seen={"entry:/f#b": IN_SYNC}, at=OTHER)
+    assert names(plan.actions) == ["entry:/f#b"]
+    assert word_of(plan, "entry:/f#a").state is OrphanState.KEPT
+
+
 def test_what_will_have_its_place_taken_goes_with_the_replacement() -> None:
     new = declare("leaf:/x", allow=LOSS)
     plan = dropping(declare("folder:/x"), new, seen={"leaf:/x": ANOTHER_KIND}, at=IN_SYNC)

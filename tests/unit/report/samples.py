@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import datum.report
 from datum.model.check import Check
 from datum.model.json import digest
-from datum.model.manifest import LimitClass
+from datum.model.manifest import Enforcement, LimitClass
 from datum.model.plan import (
     Action,
     Change,
@@ -30,6 +30,7 @@ from datum.model.report import (
     ChangeReport,
     CheckOutcome,
     CheckReport,
+    EnforcementReport,
     LeftOver,
     PassReport,
     ResourceReport,
@@ -37,6 +38,7 @@ from datum.model.report import (
 )
 from datum.model.result import ActionResult, FailureCause, Outcome, PassOutcome
 from datum.model.revision import SourceStatus
+from datum.testing import asking
 from datum.testing import strategies as some
 from tests.unit.fakes import HOST, TARGET, at, rid
 
@@ -171,11 +173,14 @@ reports = st.builds(
     st.lists(some.diagnostics, max_size=2).map(tuple),
     st.dictionaries(_TEXT, _TEXT, max_size=2),
     st.dictionaries(_TEXT, st.floats(0, 1e6), max_size=2),
-    st.integers(0, 5),
+    st.lists(asking.requests, max_size=3).map(tuple),
     st.booleans(),
     st.lists(check_reports, max_size=2).map(tuple),
     _kept,
     _stale,
+    asking.triggers,
+    st.builds(EnforcementReport, st.sampled_from(Enforcement), st.none() | some.locations),
+    st.none() | asking.pauses,
 )
 
 

@@ -17,9 +17,10 @@ import pytest
 
 from datum.errors import ExitCode, PassInProgressError, StateError
 from datum.model.result import PassOutcome
+from datum.model.trigger import Asked, Trigger, TriggerKind
 from datum.state import lock as lock_module
 from datum.state import turns as turns_module
-from datum.state.lock import Companion, JoinedPass, PassLock, SharedOutcome, _Request, acquire
+from datum.state.lock import JoinedPass, PassLock, SharedOutcome, _Request, acquire
 from datum.state.progress import read_progress
 from datum.state.turns import HeldFile, Queue, Role, Turn, next_ticket
 
@@ -465,7 +466,7 @@ def test_who_joined_waits_for_the_end_of_a_pass_that_began_in_time(
 
     answer = acquire(state, "same", wait=10, stopped=advance)
     assert answer == JoinedPass(os.getpid(), OUTCOME)
-    assert mine[0].companions == (Companion(os.getpid(), os.getuid()),)
+    assert mine[0].companions == (Asked(pid=os.getpid()),)
 
 
 def test_the_queue_itself_may_be_in_use_for_a_while(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -610,13 +611,13 @@ def test_who_died_while_it_was_counted_is_not_named(state: Path, monkeypatch: py
     step(waiter)
     step(rider)
     holder.release()
-    owner = Queue.owner
+    noted = Queue.noted
 
-    def vanish(self: Queue, turn: Turn) -> int | None:
+    def vanish(self: Queue, turn: Turn) -> bytes | None:
         (self.folder / str(turn)).unlink()
-        return owner(self, turn)
+        return noted(self, turn)
 
-    monkeypatch.setattr(Queue, "owner", vanish)
+    monkeypatch.setattr(Queue, "noted", vanish)
     assert running(step(waiter)).companions == ()
 
 
@@ -721,3 +722,48 @@ def test_spoilt_progress_is_none(state: Path, change: dict[str, object] | None) 
         path = state / "run" / "progress.json"
         path.write_text("{" if change is None else json.dumps(json.loads(path.read_bytes()) | change))
         assert read_progress(state) is None
+
+
+# --- who asked ---
+
+
+def test_who_joined_is_told_with_when_they_asked(state: Path) -> None:
+    alice = Asked(Trigger(TriggerKind.OPERATOR, "alice"), "2026-11-29T03:15:00Z")
+    timer = Asked(Trigger(TriggerKind.TIMER), "2026-11-29T03:20:00Z")
+    holder = taken(state, "first")
+    waiter, *riders = [_Request(state, "same", asked) for asked in (Asked(), alice, timer)]
+    for request in (waiter, *riders):
+        step(request)
+    holder.release()
+    held = running(step(waiter))
+    assert held.companions == tuple(Asked(asked.trigger, asked.at, os.getpid()) for asked in (alice, timer))
+    for request in riders:
+        request.withdraw()
+    held.release()
+
+
+@pytest.mark.parametrize(
+    "note", [b"", b"{", b"[]", b"null", b'{"kind": "cron", "who": "", "at": ""}', b'{"kind": "timer"}', b"\xff"]
+)
+def test_a_note_that_says_nothing_is_of_somebody_who_is_not_known(state: Path, note: bytes) -> None:
+    """Another version wrote it, or the disk was full: nothing is decided on it."""
+    holder, waiter, rider = taken(state, "first"), _Request(state, "same"), _Request(state, "same")
+    step(waiter)
+    step(rider)
+    (turn,) = [turn for turn in queued(state) if turn.role is Role.JOINED]
+    (state / "run" / "queue" / str(turn)).write_bytes(note)
+    holder.release()
+    held = running(step(waiter))
+    assert held.companions == (Asked(pid=os.getpid()),)
+    rider.withdraw()
+    held.release()
+
+
+def test_a_note_that_cannot_be_written_keeps_no_request_from_its_turn(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "pwrite", refuse)
+    taken(state, "one").release()

@@ -16,11 +16,13 @@ from datum.model.identity import HostName, ResourceId
 from datum.model.json import JsonObject, JsonValue, freeze, sorted_json, thaw
 from datum.model.manifest import EffectiveManifest, Expectation, Late, Limits, Resource
 from datum.model.observation import Absent, Machine, Present, Unobservable
+from datum.model.pause import Pause
 from datum.model.plan import Action, Change, Effect, Hold, Operation, Step
 from datum.model.pointer import Pointer
 from datum.model.revision import Revision
+from datum.model.trigger import Asked, Trigger
 from datum.provider.paths import normal_path
-from datum.testing import schemas, strategies
+from datum.testing import asking, schemas, strategies
 
 SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -102,11 +104,14 @@ MODEL = {
     Late: strategies.late_values,
     Limits: strategies.limits,
     Machine: strategies.machines,
+    Asked: asking.requests,
+    Pause: asking.pauses,
     Pointer: strategies.pointers,
     Present: strategies.presents,
     Resource: strategies.resources,
     Step: strategies.steps,
     Target: strategies.targets,
+    Trigger: asking.triggers,
     Unobservable: strategies.unobservables,
 }
 # Set by the engine alone, from what the others are.

@@ -1,0 +1,232 @@
+"""`datum pause` and `datum resume`: a person keeps passes from changing this host, for a time (design 4.4).
+
+Neither waits for a pass: one that runs goes on to its end, and that is said. Effects: `pause.yaml`.
+"""
+
+import os
+import re
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from attrs import frozen
+
+from datum.agent.commands import declared_here
+from datum.agent.pause_file import encode_pause, load_pause
+from datum.agent.ports import Ports
+from datum.agent.settings import Options, Settings, read_settings
+from datum.agent.wiring import load_pointer, own_pointer
+from datum.diagnostics import Diagnostic
+from datum.errors import DatumError, PermissionRefusedError, SettingsError, StateError, UsageError
+from datum.model.identity import ResourceId
+from datum.model.pause import LONGEST, Pause, PauseState
+from datum.state.pause import remove_pause, write_pause_bytes
+from datum.state.progress import Progress, read_progress
+
+REASON_LENGTH: Final = 500
+"""Characters of a reason."""
+
+_UNITS: Final = {"m": 60, "h": 3600, "d": 24 * 3600}
+_DURATION: Final = re.compile(r"(?:(\d{1,9})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?", re.ASCII)
+
+
+@frozen
+class Wish:
+    """What `datum pause` was asked for."""
+
+    reason: str
+    # Like `2h`.
+    duration: str
+    only: tuple[str, ...] = ()
+
+
+@frozen
+class Paused:
+    """What `datum pause` did."""
+
+    settings: Settings
+    pause: Pause
+    # The one that it took the place of, in force or not.
+    replaced: Pause | None
+    # What was there could not be read.
+    replaced_damaged: bool
+    # The pass that runs now, and goes on.
+    running: Progress | None
+    # What it names and nothing declares here; None where that could not be found out.
+    unknown: tuple[ResourceId, ...] | None = ()
+
+
+@frozen
+class Resumed:
+    """What `datum resume` did."""
+
+    settings: Settings
+    # What it removed; None where there was none, or it could not be read.
+    ended: Pause | None
+    state: PauseState | None
+    was_damaged: bool
+
+
+def pause(options: Options, wish: Wish, ports: Ports) -> Paused:
+    """Write a pause, in the place of the one that is there.
+
+    Raises:
+        UsageError: the reason, the time or a resource is none.
+        SettingsError: the configuration is wrong, or this host is not enrolled.
+        PermissionRefusedError: the caller is not root.
+        StateError: it cannot be written.
+    """
+    seconds = read_duration(wish.duration)
+    reason = _reason(wish.reason)
+    only = read_only(wish.only, ports.providers)
+    settings = read_settings(options)
+    _require_root(settings)
+    _require_enrolled(settings)
+    before, is_damaged = _known(settings)
+    now = ports.now
+    made = Pause(ports.trigger.who or str(os.getuid()), reason, now, now + seconds, only)
+    write_pause_bytes(settings.pause_path, encode_pause(made))
+    return Paused(settings, made, before, is_damaged, _running(settings), _unknown(settings, made, ports))
+
+
+def resume(options: Options, ports: Ports) -> Resumed:
+    """Remove the pause, whatever it is.
+
+    Raises:
+        SettingsError: the configuration is wrong.
+        PermissionRefusedError: the caller is not root.
+        StateError: it cannot be removed.
+    """
+    settings = read_settings(options)
+    _require_root(settings)
+    _require_enrolled(settings)
+    before, is_damaged = _known(settings)
+    is_removed = remove_pause(settings.pause_path)
+    ended = before if is_removed else None
+    return Resumed(settings, ended, ended.state(ports.now) if ended else None, is_damaged and is_removed)
+
+
+def _known(settings: Settings) -> tuple[Pause | None, bool]:
+    """Return the pause that is there, and whether there is one that cannot be read."""
+    try:
+        return load_pause(settings), False
+    except SettingsError:
+        return None, True
+
+
+def _unknown(settings: Settings, made: Pause, ports: Ports) -> tuple[ResourceId, ...] | None:
+    """Return what a pause names and nothing declares; the pause is made already, so nothing that fails here counts."""
+    if made.is_whole:
+        return ()
+    try:
+        declared = declared_here(settings, ports)
+    except (DatumError, OSError):
+        return None
+    return made.unknown(declared) if declared is not None else None
+
+
+def _running(settings: Settings) -> Progress | None:
+    try:
+        return read_progress(settings.state_dir)
+    except OSError:
+        return None
+
+
+def _require_root(settings: Settings) -> None:
+    if settings.is_running_system and os.geteuid() != 0:
+        raise PermissionRefusedError(
+            Diagnostic(
+                code="not-root",
+                summary="This needs root.",
+                detail="Only root decides whether this host is kept as declared.",
+                hint="run it as root, or with --root DIR against another root",
+            )
+        )
+
+
+def _require_enrolled(settings: Settings) -> None:
+    """Refuse a host that no pass would change.
+
+    A pointer that cannot be used keeps nobody from pausing: that is when a person wants to.
+    """
+    try:
+        is_enrolled = own_pointer(settings) is not None
+    except StateError:
+        return
+    if not is_enrolled:
+        load_pointer(settings)
+
+
+def read_duration(text: str) -> int:
+    """Return the seconds of a text like `90m`, `2h`, `1d` or `1d12h`.
+
+    Raises:
+        UsageError: it is none, nothing, or more than a pause may last.
+    """
+    match = _DURATION.fullmatch(text)
+    if match is None or not text:
+        raise _bad_duration(text, "days, hours and minutes are expected, in that order: 1d12h, 2h, 90m")
+    seconds = sum(int(count) * unit for count, unit in zip(match.groups("0"), reversed(_UNITS.values()), strict=True))
+    if not seconds:
+        raise _bad_duration(text, "that is no time at all")
+    if seconds > LONGEST:
+        most = LONGEST // _UNITS["d"]
+        raise _bad_duration(text, f"a pause lasts {most} days at most, so that nobody forgets it")
+    return seconds
+
+
+def _bad_duration(text: str, what: str) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="bad-duration",
+            summary="This is no time for a pause.",
+            detail=f"--for {text}: {what}.",
+            hint="for longer say 'enforcement: observe' in the fleet or in agent.yaml, where everybody sees it",
+        )
+    )
+
+
+def _reason(text: str) -> str:
+    words = " ".join(text.split())
+    if words and words.isprintable() and len(words) <= REASON_LENGTH:
+        return words
+    what = "is empty" if not words else f"has {len(words)} characters" if words.isprintable() else "is not printable"
+    raise UsageError(
+        Diagnostic(
+            code="bad-reason",
+            summary="This is no reason for a pause.",
+            detail=f"--reason {what}; whoever finds this host paused reads it. At most {REASON_LENGTH} characters.",
+            hint="say in a few words what is being done, and where one can ask",
+        )
+    )
+
+
+def read_only(texts: Sequence[str], types: Collection[str]) -> tuple[ResourceId, ...]:
+    """Return the resources of `--only`, sorted, each once; `TYPE:*` is every one of a type.
+
+    Raises:
+        UsageError: one is no resource, or of no type that there is.
+    """
+    found = set()
+    for text in texts:
+        try:
+            text.encode()
+            origin = ResourceId.parse(text)
+        except UnicodeEncodeError as error:
+            raise _bad_resource(ascii(text), "it is not UTF-8, and no manifest can declare it") from error
+        except ValueError as error:
+            raise _bad_resource(text, f"{error}") from error
+        if origin.type not in types:
+            raise _bad_resource(text, f"there is no resource type '{origin.type}'")
+        found.add(origin)
+    return tuple(sorted(found))
+
+
+def _bad_resource(text: str, what: str) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="bad-resource",
+            summary="This names no resource.",
+            detail=f"--only {text}: {what}.",
+            hint="datum status --resources lists the resources of this host",
+        )
+    )

@@ -1,0 +1,304 @@
+"""`datum init` from the command line: what was not said is asked for, the first plan is shown, then the timer runs.
+
+Knows nothing of Typer. Nothing is asked where stdin or stderr is no terminal.
+"""
+
+import grp
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from attrs import evolve, frozen
+
+from datum.agent import keys, units
+from datum.agent.accounts import make_source_account
+from datum.agent.commands import PlanMade, plan
+from datum.agent.config_file import is_commit
+from datum.agent.configuration import Told, write_configuration
+from datum.agent.enrol import Enrolment, Intent, enrol, look, prepare
+from datum.agent.hints import whereabouts
+from datum.agent.one_pass import Request
+from datum.agent.places import absolute, below, from_here
+from datum.agent.ports import Ports
+from datum.agent.remotes import Said
+from datum.agent.settings import Options, config_path, config_said, root_of, settings_from
+from datum.agent.wiring import enrol_line, require_root, source_account
+from datum.cli import asking
+from datum.cli.effects import machine_name, own_command, pass_ports
+from datum.cli.views import enrolment as view
+from datum.diagnostics import Diagnostic
+from datum.errors import DatumError, UsageError
+from datum.model.identity import HostName
+from datum.provider.host import ProgramRunner
+from datum.repository.remote import full_names, normal_remote
+
+
+@frozen
+class Wish:
+    """What the command line asks `init` for."""
+
+    told: Told
+    options: Options
+    rename: str = ""
+    wait: float | None = None
+    has_timer: bool = True
+    has_account: bool = True
+    has_plan: bool = True
+    makes_key: bool = False
+    trusts_on_first_use: bool = False
+    is_json: bool = False
+
+
+def run_init(wish: Wish) -> int:
+    """Enrol this host and return the exit code.
+
+    Raises:
+        DatumError: it is not enrolled; or it is, and the timer could not be enabled.
+    """
+    with pass_ports(wish.options) as ports:
+        Enrolling(wish, ports).run()
+    return 0
+
+
+class Enrolling:
+    """One `init`; `run` is called once."""
+
+    def __init__(self, wish: Wish, ports: Ports) -> None:
+        self._wish = wish
+        self._ports = ports
+        self._told = wish.told
+        self._root = root_of(wish.options)
+        self._is_terminal = asking.is_terminal()
+        # Whether the person answers questions: then everything that is not said is asked for.
+        self._is_asked = False
+        self._remarks: list[str] = []
+
+    def run(self) -> None:
+        """Ask, check, enrol, show the first plan, enable the timer."""
+        wish = self._wish
+        self._refuse_trust_without_terminal()
+        self._ask_missing()
+        self._get_keys()
+        intent = prepare(self._told, wish.options, rename=wish.rename)
+        has_timer = wish.has_timer and intent.settings.is_running_system
+        if has_timer:
+            # Before anything is written: it says so where no timer can run.
+            units.require_switchable(intent.settings, self._ports.run)
+        self._make_account(intent)
+        intent = self._trust(intent)
+        done = enrol(intent, self._ports, wait=wish.wait)
+        made, problems = self._first_plan(intent)
+        shown = view.Shown(done, made, problems, keys.host_key(below(self._root, keys.HOST_KEY)), tuple(self._remarks))
+        if not wish.is_json:
+            view.show_enrolment(shown)
+        timer = self._start_timer(done) if has_timer and self._may_run_passes() else None
+        view.finish(shown, timer, has_timer=has_timer, is_json=wish.is_json)
+
+    def _refuse_trust_without_terminal(self) -> None:
+        if self._wish.trusts_on_first_use and not self._is_terminal:
+            raise UsageError(
+                Diagnostic(
+                    code="trust-needs-a-terminal",
+                    summary="Trust on first use is for people.",
+                    detail="--trust-on-first-use shows what the source names and asks, and stdin is no terminal.",
+                    hint="--anchor $(git rev-parse main), run in a clone that you trust",
+                )
+            )
+
+    # --- what was not said
+
+    def _ask_missing(self) -> None:
+        said = config_said(self._wish.options)
+        has_repo = self._told.repos or any(key == "repo" or key.startswith("source.remotes") for key in said.values)
+        has_host = self._told.host or said.text("host")
+        if (has_repo and has_host) or not self._is_terminal:
+            return
+        require_root(self._root)
+        self._is_asked = True
+        if not has_repo:
+            repo = asking.ask("Fleet repository (https://…, ssh://…, or a path on this host)", _check_repo)
+            self._told = evolve(self._told, repos=(repo,))
+        if not has_host:
+            host = asking.ask("Name of this host in the fleet", HostName, suggestion=machine_name())
+            self._told = evolve(self._told, host=host)
+        if not self._told.ref and not said.text("ref"):
+            ref = asking.ask("Branch or tag to follow", full_names, suggestion="main")
+            self._told = evolve(self._told, ref=ref)
+
+    def _get_keys(self) -> None:
+        """Get a deploy key and the keys of the server where a remote of ssh needs them and nothing says them."""
+        url = next((repo for repo in self._told.repos if repo.startswith("ssh://")), "")
+        access = self._told.access
+        if not url or config_path(self._wish.options).exists():
+            return
+        url = normal_remote(url)
+        if not access.get("key_file") and (self._wish.makes_key or self._wants_key()):
+            self._make_key(url)
+        if not self._told.access.get("known_hosts_file") and not access.get("jump") and self._is_terminal:
+            self._pin_server(url)
+
+    def _wants_key(self) -> bool:
+        return self._is_terminal and asking.confirm(f"No --key-file was said. Make a key at {keys.KEY_FILE}?")
+
+    def _make_key(self, url: str) -> None:
+        require_root(self._root)
+        group = self._account_of_source()
+        host = self._told.host or "host"
+        place = below(self._root, keys.KEY_FILE)
+        made = keys.make_key(place, self._ports.run, comment=f"datum@{host}", group=group)
+        self._told = evolve(self._told, access={**self._told.access, "key_file": keys.KEY_FILE})
+        if self._is_terminal:
+            asking.say(view.deploy_key(made.public, url))
+            if made.is_new:
+                asking.ask("Enter when it is registered", str, may_be_empty=True)
+        elif made.is_new:
+            where = whereabouts(root=self._root, config=self._wish.options.config, state_dir=None)
+            raise UsageError(
+                Diagnostic(
+                    code="deploy-key-made",
+                    summary="A deploy key was made; the host is not enrolled yet.",
+                    detail=f"{url} does not know it yet: {made.public}",
+                    hint=f"register it there with the right to read, and run datum init again{where and f' ({where})'}",
+                )
+            )
+
+    def _pin_server(self, url: str) -> None:
+        require_root(self._root)
+        place = below(self._root, keys.KNOWN_HOSTS)
+        if not place.exists():
+            self._account_of_source()
+            found = keys.scan(url, self._source_run())
+            asking.say(view.server_keys(found))
+            if not asking.confirm("Are these the keys of that server?"):
+                raise _declined(f"The keys of {found.server.host} were not confirmed.", "--known-hosts-file FILE")
+            write_configuration(place, found.lines)
+        self._told = evolve(self._told, access={**self._told.access, "known_hosts_file": keys.KNOWN_HOSTS})
+
+    def _source_run(self) -> ProgramRunner:
+        """Return the door for programs that talk to a server before there is a configuration."""
+        bare = evolve(self._wish.options, repo="/", host="unknown")
+        account = source_account(settings_from(Said(), bare))
+        return account.run if account else self._ports.run
+
+    # --- account and trust
+
+    def _make_account(self, intent: Intent) -> None:
+        if intent.is_remote:
+            self._account_of_source(intent.settings.source_account)
+
+    def _account_of_source(self, name: str = "") -> int | None:
+        """Make the account under which servers are talked to; return its group, None where there is none."""
+        if self._root != "/" or not self._wish.has_account:
+            return None
+        is_made = make_source_account(self._ports.run, name) if name else make_source_account(self._ports.run)
+        if is_made:
+            self._remarks.append(f"made the account {name or 'datum-source'}, under which servers are talked to")
+        with suppress(KeyError):
+            return grp.getgrnam(name or "datum-source").gr_gid
+        return None
+
+    def _trust(self, intent: Intent) -> Intent:
+        """Return the intent with what this host may trust, confirmed by a person where nobody said it."""
+        wish = self._wish
+        if not intent.needs_trust or not (intent.is_remote or self._is_asked or wish.trusts_on_first_use):
+            return intent
+        if not self._is_terminal:
+            raise _no_anchor(intent)
+        if not wish.trusts_on_first_use:
+            anchor = asking.ask(
+                "Anchor: the whole id of a commit that you trust (nothing: look at what the source names now)",
+                _check_anchor,
+                may_be_empty=True,
+            )
+            if anchor:
+                return prepare(evolve(self._told, anchor=anchor), wish.options, rename=wish.rename)
+        seen = look(intent, self._ports)
+        asking.say(view.evidence(seen, intent))
+        if not asking.confirm("Trust this commit as the anchor of this host?"):
+            raise _declined(f"{seen.revision} is not trusted.", "--anchor COMMIT")
+        return intent.trusting(seen.revision)
+
+    # --- plan and timer
+
+    def _first_plan(self, intent: Intent) -> tuple[PlanMade | None, tuple[Diagnostic, ...]]:
+        """Return the plan of the first pass; it leaves no trace, and one that fails does not undo the enrolment."""
+        if not self._wish.has_plan:
+            return None, ()
+        try:
+            made = plan(intent.options, Request(), self._ports)
+        except DatumError as error:
+            return None, error.diagnostics
+        finally:
+            asking.clear_line()
+        return made, ()
+
+    def _may_run_passes(self) -> bool:
+        """Ask whether passes shall run by themselves, now that the plan was seen."""
+        if not self._is_asked:
+            return True
+        try:
+            return asking.confirm("Let the timer run passes from now on? The first one does this plan.")
+        except UsageError:
+            return False
+
+    def _start_timer(self, done: Enrolment) -> units.TimerSwitch:
+        units.install_units(done.settings, self._ports.run, executable=own_command())
+        return units.enable_timer(done.settings, self._ports.run)
+
+
+def refuse_empty(said: Mapping[str, str | None], repos: Sequence[str]) -> None:
+    """Refuse an option without a value: a script's unset variable is not "not said".
+
+    Raises:
+        UsageError: an option is empty.
+    """
+    names = [f"--{name.replace('_', '-')}" for name, value in said.items() if value == ""]
+    names += ["--repo"] if "" in repos else []
+    if names:
+        raise UsageError(
+            Diagnostic(
+                code="empty-option",
+                summary="An option has no value.",
+                detail=f"{names[0]} is empty.",
+                hint="leave the option out, or look for a variable that is not set in the script that runs datum",
+            )
+        )
+
+
+def access_paths(access: Mapping[str, str], options: Options) -> Mapping[str, str]:
+    """Return the access with absolute paths: seen from the working directory, or as the root has them."""
+    if options.root is not None:
+        return access
+    return {key: str(absolute(value)) if key.endswith("_file") else value for key, value in access.items()}
+
+
+def _check_repo(text: str) -> str:
+    return normal_remote(from_here(text))
+
+
+def _check_anchor(text: str) -> None:
+    if wrong := is_commit(text):
+        raise ValueError(wrong)
+
+
+def _declined(detail: str, option: str) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="not-confirmed",
+            summary="What was shown was not confirmed; nothing was enrolled.",
+            detail=detail,
+            hint=f"find out what is right, and say it: {option}",
+        )
+    )
+
+
+def _no_anchor(intent: Intent) -> UsageError:
+    line = enrol_line(intent.settings, anchor="COMMIT").replace("COMMIT", f"$(git rev-parse {intent.settings.ref})")
+    return UsageError(
+        Diagnostic(
+            code="init-needs-anchor",
+            summary="Nothing says which revision this host may trust.",
+            detail=f"{intent.settings.repo} is reached over the network, and whoever answers there would decide what "
+            "is enforced here. On a terminal what it names is shown and asked about.",
+            hint=f"in a clone that you trust: {line}",
+        )
+    )

@@ -1,0 +1,97 @@
+"""One group may read a store, and nobody else."""
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from datum.errors import StateError
+from datum.repository.sharing import share_store
+from datum.repository.store import create_store
+
+GROUP = 65529
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files to other groups")
+
+
+def made(tmp_path: Path) -> Path:
+    """Return a state directory with a mirror and a quarantine that builds upon it."""
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        folder.chmod(0o755)
+    state = tmp_path / "state"
+    state.mkdir(mode=0o700)
+    create_store(state / "mirror.git", alternate=None)
+    create_store(state / "quarantine", alternate=state / "mirror.git")
+    pack = state / "mirror.git/objects/pack/pack-x.pack"
+    pack.write_bytes(b"PACK")
+    pack.chmod(0o400)
+    (state / "pointer.json").write_text("{}")
+    (state / "pointer.json").chmod(0o600)
+    return state
+
+
+def modes(folder: Path) -> dict[str, tuple[int, int]]:
+    return {
+        str(path.relative_to(folder)): (path.lstat().st_gid, stat.S_IMODE(path.lstat().st_mode))
+        for path in (folder, *folder.rglob("*"))
+    }
+
+
+def test_the_group_reads_the_store_and_what_it_builds_upon(tmp_path: Path) -> None:
+    state = made(tmp_path)
+    share_store(state / "quarantine", GROUP)
+    found = modes(state)
+    assert found["."] == (GROUP, 0o710)
+    assert found["pointer.json"] == (0, 0o600)
+    assert found["mirror.git/objects/pack/pack-x.pack"] == (GROUP, 0o440)
+    for name, (gid, mode) in found.items():
+        if name.startswith(("mirror.git", "quarantine")):
+            assert gid == GROUP, name
+            assert mode & 0o050 == (0o050 if (state / name).is_dir() else 0o040), name
+            assert not mode & 0o022, name
+
+
+def test_nobody_else_reads_it(tmp_path: Path) -> None:
+    state = made(tmp_path)
+    share_store(state / "mirror.git", GROUP)
+    assert {mode & 0o007 for name, (_, mode) in modes(state / "mirror.git").items() if (state / name).is_dir()} <= {0}
+
+
+def test_sharing_again_changes_nothing(tmp_path: Path) -> None:
+    state = made(tmp_path)
+    share_store(state / "quarantine", GROUP)
+    before = {path: path.lstat().st_ctime_ns for path in state.rglob("*")}
+    share_store(state / "quarantine", GROUP)
+    assert {path: path.lstat().st_ctime_ns for path in state.rglob("*")} == before
+
+
+def test_a_state_directory_that_everybody_may_pass_stays_as_it_is(tmp_path: Path) -> None:
+    state = made(tmp_path)
+    state.chmod(0o701)
+    share_store(state / "mirror.git", GROUP)
+    assert modes(state)["."] == (0, 0o701)
+
+
+def test_what_is_not_there_is_left_out(tmp_path: Path) -> None:
+    share_store(tmp_path / "nothing", GROUP)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_above_that_shuts_it_out_is_named(tmp_path: Path) -> None:
+    state = made(tmp_path)
+    tmp_path.chmod(0o700)
+    with pytest.raises(StateError) as caught:
+        share_store(state / "mirror.git", GROUP)
+    found = caught.value.diagnostics[0]
+    assert found.code == "resolver-shut-out"
+    assert found.hint.startswith(f"chmod o+x {tmp_path}")
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    state = made(tmp_path)
+    (tmp_path / "outside").write_text("x")
+    (tmp_path / "outside").chmod(0o600)
+    (state / "mirror.git/link").symlink_to(tmp_path / "outside")
+    share_store(state / "mirror.git", GROUP)
+    outside = (tmp_path / "outside").stat()
+    assert (outside.st_gid, stat.S_IMODE(outside.st_mode)) == (0, 0o600)
