@@ -13,6 +13,7 @@ from typing import Final, NoReturn
 
 from attrs import frozen
 
+from datum.agent.resolver.identity import RESOLVER_ACCOUNT
 from datum.agent.settings import SOURCE_ACCOUNT, Settings
 from datum.agent.wiring import source_account
 from datum.diagnostics import Diagnostic
@@ -26,7 +27,11 @@ SYSUSERS: Final = "sysusers.conf"
 _ROOT: Final = "root"
 _SHELL: Final = "/usr/sbin/nologin"
 _HOME: Final = "/nonexistent"
+_WORK: Final = "talks to foreign servers"
+_WORKS: Final = {RESOLVER_ACCOUNT: "reads revisions"}
+# As in `SYSUSERS`.
 _COMMENT: Final = "datum, talking to servers"
+_COMMENTS: Final = {RESOLVER_ACCOUNT: "datum, reading revisions"}
 _NO_LOGIN: Final = frozenset({_SHELL, "/sbin/nologin", "/bin/false", "/usr/bin/false"})
 _KEYS: Final = (".ssh/authorized_keys", ".ssh/authorized_keys2")
 # Seconds; useradd waits some fifteen for each of five locks.
@@ -245,7 +250,7 @@ class _Files:
 
 def _add_user(run: ProgramRunner, files: _Files, name: str) -> None:
     group = ("--user-group",) if files.group(name) is None else ("--gid", name)
-    nobody = ("--no-create-home", "--home-dir", _HOME, "--shell", _SHELL, "--comment", _COMMENT)
+    nobody = ("--no-create-home", "--home-dir", _HOME, "--shell", _SHELL, "--comment", _COMMENTS.get(name, _COMMENT))
     _change(run, files, name, "useradd", "--system", *nobody, *group)
 
 
@@ -307,7 +312,7 @@ def unfit(name: str, faults: tuple[str, ...]) -> Diagnostic:
     return Diagnostic(
         code="source-account-unfit",
         summary="The account of the source is one of another kind.",
-        detail=f"'{name}' {', and '.join(faults)}. What talks to foreign servers should be able to do nothing else.",
-        hint=f"let '{name}' be a system account of its own (useradd --system --no-create-home --shell {_SHELL}), or "
-        "name another one as source.account",
+        detail=f"'{name}' {', and '.join(faults)}. What {_WORKS.get(name, _WORK)} should be able to do nothing else.",
+        hint=f"let '{name}' be a system account of its own (useradd --system --no-create-home --shell {_SHELL})"
+        f"{'' if name == RESOLVER_ACCOUNT else ', or name another one as source.account'}",
     )

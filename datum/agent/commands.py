@@ -10,24 +10,33 @@ from typing import Final
 from attrs import evolve, frozen
 
 from datum.agent.desired import Resolver
+from datum.agent.first_contact import enrol_by_anchor, load_pointer, require_contact
 from datum.agent.one_pass import OnePass, PassResult, Request
 from datum.agent.pause_file import load_pause
 from datum.agent.planning import Planned, without_history
 from datum.agent.ports import Ports
 from datum.agent.record import damaged, record_plan, replay_plan
 from datum.agent.reports import read_report, with_own_id, write_report
+from datum.agent.resolver.own import read_here
 from datum.agent.settings import Options, Settings, read_settings
 from datum.agent.story import PointerStore
 from datum.agent.wiring import (
     lasting_store,
-    load_pointer,
     open_hosts,
     own_pointer,
     require_rights,
     source_account,
 )
 from datum.diagnostics import Diagnostic
-from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, StateError, UsageError
+from datum.errors import (
+    RepositoryError,
+    RepositoryUnreachableError,
+    RevisionNotFoundError,
+    SettingsError,
+    StateError,
+    UsageError,
+)
+from datum.fleet.nodes import ReadYaml
 from datum.model.identity import ResourceId
 from datum.model.json import JsonObject, JsonValue
 from datum.model.plan import Action, Orphan, OrphanState, Plan
@@ -71,8 +80,6 @@ def apply(options: Options, request: Request, ports: Ports, *, wait: float | Non
     # Judged before the wait: a host that leaves its fleet meanwhile is not enrolled again.
     is_contact = settings.anchor is not None and own_pointer(settings) is None
     if is_contact:
-        from datum.agent.first_contact import require_contact
-
         require_contact(settings)
     else:
         load_pointer(settings)
@@ -103,11 +110,11 @@ def _apply(
     ports = evolve(ports, progress=_progress(lock, ports))
     # Shown before the pause is read: who pauses now is obeyed, or sees that a pass runs.
     ports.progress("start", 0, 0, None)
+    # Before the first revision, that of first contact included: what has read one reads no file of this host.
+    request = evolve(request, pause=load_pause(settings, ports.manifests.yaml))
     account = source_account(settings)
     with Mirror.open(settings.state_dir, ports.run, open_objects=ports.manifests.objects, account=account) as mirror:
         if is_contact:
-            from datum.agent.first_contact import enrol_by_anchor
-
             enrol_by_anchor(settings, mirror, ports.manifests)
         result = _run(settings, request, ports, mirror)
         mirror.discard()
@@ -122,7 +129,6 @@ def _run(settings: Settings, request: Request, ports: Ports, mirror: Mirror) -> 
 
     The pointer is read for each attempt: the first one may have written it.
     """
-    request = evolve(request, pause=load_pause(settings, ports.manifests.yaml))
     for attempt in (1, 2):
         try:
             with open_hosts(
@@ -161,28 +167,41 @@ class PlanMade:
     record: JsonObject | None = None
 
 
-def plan(options: Options, request: Request, ports: Ports, *, is_untrusted: bool = False) -> PlanMade:
+def plan(
+    options: Options, request: Request, ports: Ports, *, is_untrusted: bool = False, settings: Settings | None = None
+) -> PlanMade:
     """Plan and leave no trace: no ref, pointer, report or lock is touched.
 
     A host that is not enrolled can be planned for: it is what `datum init` shows before anything is applied.
 
+    Args:
+        options: of the command line.
+        request: what is to be planned.
+        ports: the effects.
+        is_untrusted: whether no program is run on the word of the revision.
+        settings: of this host, where the command has read a revision already. No file of this host is given to what
+            read it then: its answers could be of the revision's choosing.
+
     Raises:
         DatumError: the plan could not be begun.
     """
-    settings = read_settings(options, read=ports.manifests.yaml)
+    read = ports.manifests.yaml if settings is None else read_here
+    settings = settings or read_settings(options, read=read)
     require_rights(settings)
     pointer = _pointer_or_blank(settings)
-    result = _look_only(settings, evolve(request, is_untrusted=is_untrusted), ports, pointer)
+    result = _look_only(settings, evolve(request, is_untrusted=is_untrusted), ports, pointer, read=read)
     planned = _whole(result)
     if planned is None:
         return PlanMade(result.report, None)
     return PlanMade(result.report, result.plan, record_plan(planned, pointer, ports))
 
 
-def _look_only(settings: Settings, request: Request, ports: Ports, pointer: Pointer) -> PassResult:
+def _look_only(
+    settings: Settings, request: Request, ports: Ports, pointer: Pointer, *, read: ReadYaml | None = None
+) -> PassResult:
     """Run a pass that ends after planning and leaves no trace."""
     account = source_account(settings)
-    request = evolve(request, pause=load_pause(settings, ports.manifests.yaml))
+    request = evolve(request, pause=load_pause(settings, read or ports.manifests.yaml))
     with (
         temporary_folder() as folder,
         Mirror.open(
@@ -288,7 +307,11 @@ def standing(options: Options, ports: Ports) -> Standing:
     """
     settings = read_settings(evolve(options, is_offline=True), read=ports.manifests.yaml)
     require_rights(settings)
-    result = _look_only(settings, Request(), ports, load_pointer(settings))
+    pointer = load_pointer(settings)
+    result = _look_only(settings, Request(), ports, pointer)
+    if pointer.enforced is None:
+        why = _nothing_enforced(settings)
+        return Standing(evolve(result.report, exit_code=why.exit_code, diagnostics=why.diagnostics), None)
     planned = _whole(result)
     if planned is None:
         return Standing(result.report, None)
@@ -311,11 +334,14 @@ def orphans(options: Options, ports: Ports) -> PlanMade:
     What a settled trail no longer accounts for comes from git again: it is kept, whatever its place says.
 
     Raises:
+        SettingsError: `nothing-enforced`: no revision is, so nothing can be left of an older one.
         DatumError: the plan could not be begun.
     """
     settings = read_settings(evolve(options, is_offline=True), read=ports.manifests.yaml)
     require_rights(settings)
-    pointer = _pointer_or_blank(settings)
+    pointer = load_pointer(settings)
+    if pointer.enforced is None:
+        raise _nothing_enforced(settings)
     result = _look_only(settings, Request(has_history=True), ports, pointer)
     planned = _whole(result)
     if planned is None:
@@ -329,6 +355,18 @@ def orphans(options: Options, ports: Ports) -> PlanMade:
         if orphan.resource not in known and orphan.state in left
     )
     return PlanMade(result.report, evolve(plan, orphans=(*plan.orphans, *old)))
+
+
+def _nothing_enforced(settings: Settings) -> SettingsError:
+    where = settings.where
+    return SettingsError(
+        Diagnostic(
+            code="nothing-enforced",
+            summary="Nothing is enforced on this host yet.",
+            detail="No pass has taken a revision, so nothing that one declares is here, or left over.",
+            hint=f"datum plan{where} shows what the first pass would do; datum apply{where} begins",
+        )
+    )
 
 
 def _recalled(orphan: Orphan, planned: Planned) -> Orphan:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import posixpath
 import re
 import stat
 from collections.abc import Callable, Mapping
@@ -19,6 +20,16 @@ from datum.model.json import JsonValue
 _NUMBER_LIMIT: Final = 1 << 53
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
+# Whatever lies below these: programs, and what the kernel shows (hier(7)).
+_WHOLLY_OF_THE_SYSTEM: Final = frozenset({"bin", "boot", "dev", "lib", "lib32", "lib64", "proc", "sbin", "sys"})
+# Folders that many things share.
+_OF_THE_SYSTEM: Final = frozenset({
+    "/", "/etc", "/etc/datum", "/home", "/media", "/mnt", "/opt", "/root", "/run", "/srv", "/tmp", "/usr", "/usr/bin",  # noqa: S108
+    "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/usr/local/sbin",
+    "/usr/local/share", "/usr/sbin", "/usr/share", "/var", "/var/cache", "/var/lib", "/var/lib/dpkg", "/var/log",
+    "/var/mail", "/var/opt", "/var/run", "/var/spool", "/var/tmp",  # noqa: S108
+})  # fmt: skip
+
 _Check = Callable[[JsonValue], str]
 
 
@@ -35,6 +46,18 @@ def _is_path(value: JsonValue) -> str:
     """With `--root` such a path lies below the root, whoever made the image."""
     good = isinstance(value, str) and value.startswith("/") and ".." not in value.split("/") and "\0" not in value
     return "" if good else "an absolute path without '..' is expected"
+
+
+def is_state_dir(value: JsonValue) -> str:
+    """Return what is wrong with a state directory; empty: nothing. Its content is datum's to remove."""
+    wrong = _is_path(value)
+    if wrong or not isinstance(value, str):
+        return wrong
+    place = posixpath.normpath(f"/{value.lstrip('/')}")
+    top = place.split("/")[1]
+    if place in _OF_THE_SYSTEM or top in _WHOLLY_OF_THE_SYSTEM:
+        return f"{place} is the system's; a folder of datum's own is expected, as /var/lib/datum"
+    return ""
 
 
 def _is_access_path(value: JsonValue) -> str:
@@ -70,7 +93,7 @@ KEYS: Final[Mapping[str, _Check]] = {
     "repo": _is_text,
     "ref": _is_text,
     "host": _is_text,
-    "state_dir": _is_path,
+    "state_dir": is_state_dir,
     "reports_dir": _is_path,
     "enforcement": _one_of("enforce", "hold", "observe"),
     "trust.policy": _is_policy_none,

@@ -15,12 +15,13 @@ from attrs import field, frozen
 
 from datum.agent.config_file import parse_config
 from datum.agent.remotes import ACCESS, LIST, Said
+from datum.agent.reports import set_after
 from datum.agent.settings import DEFAULT_REF, Settings
 from datum.diagnostics import Diagnostic
 from datum.errors import SettingsError, StateError
 from datum.model.identity import HostName
 from datum.repository.remote import Remote, normal_jump, normal_proxy
-from datum.state.folders import sync_folder
+from datum.state.folders import make_folders, sync_folder
 
 _TRUST: Final = "trust:"
 _NORMAL: Final[Mapping[str, Callable[[str], str]]] = {"jump": normal_jump, "proxy": normal_proxy}
@@ -82,13 +83,14 @@ def _access_of(url: str, access: Mapping[str, str]) -> Mapping[str, str]:
     return {key: value for key, value in access.items() if value and ACCESS[key] is transport}
 
 
-def differences(settings: Settings, told: Told, place: Callable[[str], str]) -> tuple[str, ...]:
+def differences(settings: Settings, told: Told, place: Callable[[str], str], said: Said) -> tuple[str, ...]:
     """Return what a configuration says otherwise than was told, as `repo '/srv/fleet.git'`; the anchor aside.
 
     Args:
         settings: of the configuration alone.
         told: what was told.
         place: returns a path of the configuration as this process reaches it.
+        said: what that file says; the rest of the settings goes without saying.
     """
     remotes = settings.remotes
     pairs = [
@@ -104,7 +106,13 @@ def differences(settings: Settings, told: Told, place: Callable[[str], str]) -> 
         found = {getattr(remote, key) for remote in remotes if remote.transport is ACCESS[key]}
         if found not in (set(), {wanted}):
             pairs.append((key, ", ".join(sorted(found)), value))
-    return tuple(f"{key} {_shown(found)}" for key, found, wanted in pairs if wanted and found != wanted)
+    return tuple(_difference(key, found, said) for key, found, wanted in pairs if wanted and found != wanted)
+
+
+def _difference(key: str, found: object, said: Said) -> str:
+    if key in {"ref", "enforcement"} and key not in said.values:
+        return f"nothing of {key}, so {_shown(found)}"
+    return f"{key} {_shown(found)}"
 
 
 def _shown(value: object) -> str:
@@ -186,20 +194,28 @@ def write_configuration(path: Path, data: bytes) -> None:
         ) from error
 
 
-def write_whole(path: Path, data: bytes, *, mode: int) -> None:
+def write_whole(path: Path, data: bytes, *, mode: int, later_than: int = -1) -> None:
     """Make a file hold these bytes, atomically and durably; its folder is made where it is missing.
+
+    Args:
+        path: of the file.
+        data: its bytes.
+        mode: of the file, whatever the caller's umask.
+        later_than: nanoseconds; the file is newer, whatever the clock says.
 
     Raises:
         OSError: it cannot be written; the old one is still there.
     """
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    make_folders(path.parent)
     temporary = path.with_name(f".{path.name}.part")
     temporary.unlink(missing_ok=True)
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     try:
         with os.fdopen(descriptor, "wb") as stream:
+            os.fchmod(descriptor, mode)
             stream.write(data)
             stream.flush()
+            set_after(descriptor, later_than)
             os.fsync(stream.fileno())
         temporary.replace(path)
     except BaseException:

@@ -6,24 +6,27 @@ writes nothing, the second fetches into a temporary folder, the third writes mir
 order, so that a kill leaves what the next `init` completes.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import evolve, frozen
 
 from datum.agent.anchor import require_anchored
 from datum.agent.commands import temporary_folder
-from datum.agent.config_file import is_commit, parse_config
+from datum.agent.config_file import parse_config
 from datum.agent.configuration import Told, anchored, composed, differences, renamed, write_configuration
-from datum.agent.first_contact import obtain
-from datum.agent.hints import completed, init_line, whereabouts
+from datum.agent.first_contact import obtain, refuse_lost
+from datum.agent.hints import completed
 from datum.agent.places import below, from_here
 from datum.agent.ports import Ports
-from datum.agent.remotes import ACCESS, LIST, Said
-from datum.agent.settings import Options, Settings, config_path, config_said, root_of, settings_from
+from datum.agent.remotes import LIST, Said
+from datum.agent.settings import Options, Settings, config_path, config_said, refuse_shared, root_of, settings_from
 from datum.agent.source import from_first
+from datum.agent.unusable import check_anchor, host_name, nobody_renamed, refuse_keyless, refuse_unnamed, refuse_unused
 from datum.agent.wiring import enrol_line, require_rights, source_account
 from datum.diagnostics import Diagnostic
-from datum.errors import SettingsError, StateError, UsageError
+from datum.errors import SettingsError, StateError
 from datum.model.identity import HostName
 from datum.model.pointer import Pointer
 from datum.model.revision import CommitInfo, Revision
@@ -49,6 +52,11 @@ class Intent:
     rename: str
     # Whether this host has accepted a revision: the anchor has done its work then.
     has_accepted: bool
+    # What `prepare` was told, with what a person confirmed since: it is asked again where the file has changed.
+    asked: Told
+    said_options: Options
+    # Whether the configuration file says nothing yet, or is not there.
+    is_unwritten: bool
 
     @property
     def is_remote(self) -> bool:
@@ -63,7 +71,8 @@ class Intent:
     def trusting(self, revision: Revision) -> "Intent":
         """Return this intent with an anchor that a person confirmed."""
         told = evolve(self.told, anchor=revision.commit)
-        return evolve(self, told=told, settings=evolve(self.settings, anchor=Revision(revision.commit)))
+        asked = evolve(self.asked, anchor=revision.commit)
+        return evolve(self, told=told, asked=asked, settings=evolve(self.settings, anchor=Revision(revision.commit)))
 
 
 @frozen
@@ -88,6 +97,8 @@ class Enrolment:
     is_new: bool
     # Whether the anchor is what the source named just now: nobody said one.
     is_pinned: bool
+    # Whether a pass has accepted a revision here before.
+    has_accepted: bool = False
 
 
 def prepare(told: Told, options: Options, *, rename: str = "") -> Intent:
@@ -101,60 +112,55 @@ def prepare(told: Told, options: Options, *, rename: str = "") -> Intent:
     Raises:
         UsageError: repository or host is said nowhere, or cannot be one.
         SettingsError: the configuration is wrong, or says otherwise.
-        StateError: the pointer cannot be used.
+        StateError: the pointer cannot be used, or is lost and nobody said an anchor.
     """
+    asked, said_options = told, options
+    if options.state_dir:
+        refuse_shared(options.state_dir, root_of(options))
     said, path = config_said(options), config_path(options)
     repos = tuple(dict.fromkeys(normal_remote(from_here(repo)) for repo in told.repos))
     told = evolve(told, repos=repos, state_dir=options.state_dir or "")
     options = _completing(said, told, options)
-    _refuse_unnamed(said, told, options)
+    refuse_unnamed(said, told, options)
     if rename:
-        _host(rename, "--rename")
-    _check_anchor(told.anchor)
-    if not path.exists():
-        settings, found = _composed_settings(told, options), None
+        host_name(rename, "--rename")
+    check_anchor(told.anchor)
+    found = read_found(path)
+    if not said.values:
+        settings = _composed_settings(told, options)
     else:
-        found = path.read_text()
         settings = _settled(said, told, options, is_renamed=bool(rename))
-    _refuse_unused(told, settings)
+    refuse_unused(told, settings)
     require_rights(settings)
     with completed(enrol_line(settings)):
         pointer = read_pointer(settings.pointer_path)
+    if pointer is None:
+        _require_new(told, settings, rename)
     has_accepted = pointer is not None and pointer.accepted is not None
+    is_unwritten = not said.values
     if told.anchor and settings.anchor != Revision(told.anchor):
-        if found is not None and settings.anchor is not None and has_accepted:
-            raise _otherwise(path, (f"anchor {settings.anchor.commit}",), str(settings.host))
+        if not is_unwritten and settings.anchor is not None and has_accepted:
+            raise _otherwise(path, (f"anchor {settings.anchor.commit}",), "")
         settings = evolve(settings, anchor=Revision(told.anchor))
     elif settings.anchor is not None:
-        told = evolve(told, anchor="" if found is not None else told.anchor)
-    return Intent(told, settings, options, found, rename, has_accepted)
+        told = evolve(told, anchor=told.anchor if is_unwritten else "")
+    return Intent(told, settings, options, found, rename, has_accepted, asked, said_options, is_unwritten)
 
 
-def _refuse_unused(told: Told, settings: Settings) -> None:
-    """Refuse access that no remote has a use for: who says a token means it to be sent."""
-    transports = {remote.transport for remote in settings.remotes}
-    for key in told.access:
-        if ACCESS[key] not in transports:
-            raise UsageError(
-                Diagnostic(
-                    code="access-unused",
-                    summary="An option of access has no remote.",
-                    detail=f"--{key.replace('_', '-')} is for {ACCESS[key]}, and no remote is reached so.",
-                    hint="correct --repo, or leave the option out",
-                )
-            )
+def _require_new(told: Told, settings: Settings, rename: str) -> None:
+    """Make sure that a host without a pointer is enrolled as what it is."""
+    if not told.anchor:
+        refuse_lost(settings)
+    if rename:
+        raise nobody_renamed(rename, settings)
 
 
-def _check_anchor(anchor: str) -> None:
-    if anchor and (wrong := is_commit(anchor)):
-        raise UsageError(
-            Diagnostic(
-                code="bad-anchor",
-                summary="This is no anchor.",
-                detail=f"--anchor {anchor}: {wrong}.",
-                hint="--anchor $(git rev-parse main), run in a clone that you trust",
-            )
-        )
+def read_found(path: Path) -> str | None:
+    """Return what the configuration file holds; None: there is none."""
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return None
 
 
 def _completing(said: Said, told: Told, options: Options) -> Options:
@@ -167,59 +173,15 @@ def _completing(said: Said, told: Told, options: Options) -> Options:
     return evolve(bare, repo=repo, host=None if said.text("host") else told.host or None)
 
 
-def _refuse_unnamed(said: Said, told: Told, options: Options) -> None:
-    has_repo = told.repos or said.text("repo") or any(key.startswith(LIST) for key in said.values)
-    host = told.host or said.text("host")
-    if not has_repo or not host:
-        where = whereabouts(root=root_of(options), config=options.config, state_dir=options.state_dir)
-        raise UsageError(
-            Diagnostic(
-                code="init-needs-repo-and-host",
-                summary="init needs a repository and a host name.",
-                detail="Neither is guessed: the host name decides what is enforced here. On a terminal they are asked "
-                "for.",
-                hint=init_line(told.repos[0] if told.repos else "URL", host or "NAME", where),
-            )
-        )
-    if told.host:
-        _host(told.host, "--host")
-
-
 def _composed_settings(told: Told, options: Options) -> Settings:
     """Return the settings of a configuration that is to be written."""
     for url in told.repos:
-        _refuse_keyless(url, told)
+        refuse_keyless(url, told)
     try:
-        return settings_from(parse_config(composed(told), "agent.yaml"), options)
+        return settings_from(parse_config(composed(told), str(config_path(options))), options)
     except SettingsError as error:
         # It has no place: it is not there yet.
         raise SettingsError(*(evolve(item, location=None) for item in error.diagnostics)) from error
-
-
-def _refuse_keyless(url: str, told: Told) -> None:
-    if not url.startswith("ssh://"):
-        return
-    if not told.access.get("key_file"):
-        raise UsageError(
-            Diagnostic(
-                code="init-needs-key",
-                summary="A remote of ssh needs a key.",
-                detail=f"{url} lets nobody in without one.",
-                hint="add --make-key, which makes one and prints its public half; or --key-file FILE",
-            )
-        )
-    if not told.access.get("known_hosts_file"):
-        from datum.agent.keys import scan_command
-
-        raise UsageError(
-            Diagnostic(
-                code="init-needs-known-hosts",
-                summary="The keys of the server are not known.",
-                detail=f"Whoever answers for {url} could be anybody. On a terminal its keys are shown and asked about.",
-                hint=f"{scan_command(url)}; compare 'ssh-keygen -lf' of it with what whoever runs the server says, and "
-                "add --known-hosts-file FILE",
-            )
-        )
 
 
 def _settled(said: Said, told: Told, options: Options, *, is_renamed: bool) -> Settings:
@@ -228,21 +190,24 @@ def _settled(said: Said, told: Told, options: Options, *, is_renamed: bool) -> S
     settings = settings_from(said, evolve(options, state_dir=None))
     if is_renamed and told.host:
         settings = evolve(settings, host=HostName(told.host))
-    found = list(differences(settings, told, lambda name: str(below(root, name))))
+    found = list(differences(settings, told, lambda name: str(below(root, name)), said))
     if options.state_dir and settings.state_dir != below(root, options.state_dir) and "state_dir" in said.values:
         found.append(f"state_dir {said.text('state_dir')}")
     if found:
-        raise _otherwise(config_path(options), tuple(found), str(settings.host))
+        is_renamed = bool(told.host) and told.host != str(settings.host)
+        raise _otherwise(config_path(options), tuple(found), str(settings.host) if is_renamed else "")
     return settings_from(said, evolve(options, host=told.host) if is_renamed and told.host else options)
 
 
 def _otherwise(path: Path, found: tuple[str, ...], host: str) -> SettingsError:
+    """Return the error of a configuration that says otherwise; `host`: its name there, where that is what differs."""
     return SettingsError(
         Diagnostic(
             code="configured-otherwise",
             summary="This host is configured otherwise.",
             detail=f"{path} says {'; '.join(found)}.",
-            hint=f"change that file by hand; if the host was renamed add --rename {host}",
+            hint="change that file by hand, or leave the option out"
+            + (f"; if the host was renamed add --rename {host}" if host else ""),
         )
     )
 
@@ -305,12 +270,16 @@ def enrol(intent: Intent, ports: Ports, *, wait: float | None) -> Enrolment:
 
 def _enrol(intent: Intent, ports: Ports) -> Enrolment:
     settings = intent.settings
-    if intent.found is None and settings.config.exists():
-        raise _raced(settings)
+    if read_found(settings.config) != intent.found:
+        # Another init or leave ended meanwhile: what was told is judged anew against what is there now.
+        intent = prepare(intent.asked, intent.said_options, rename=intent.rename)
+        if intent.settings.state_dir != settings.state_dir or (intent.needs_trust and intent.is_remote):
+            raise _raced(settings)
+        settings = intent.settings
     before = read_pointer(settings.pointer_path)
     known = before
     if known is not None and intent.rename and known.host != settings.host:
-        known = rename_host(known, _host(intent.rename, "--rename"), settings.host)
+        known = rename_host(known, host_name(intent.rename, "--rename"), settings.host)
     if known is not None:
         check_binding(known, None, settings.host)
     is_first = known is None or known.accepted is None
@@ -320,21 +289,48 @@ def _enrol(intent: Intent, ports: Ports) -> Enrolment:
         if is_first:
             mirror.promote(seen.revision)
     # What a person wrote without an anchor gets none unasked.
-    is_pinned = is_first and settings.anchor is None and intent.found is None
+    is_pinned = is_first and settings.anchor is None and intent.is_unwritten
     if is_pinned:
         intent = intent.trusting(seen.revision)
     _write(intent)
     known = known or Pointer(seen.fleet, settings.host)
     if known != before:
         write_pointer(settings.pointer_path, known)
-    return Enrolment(intent.settings, seen, known != before, is_pinned)
+    return Enrolment(intent.settings, seen, known != before, is_pinned, has_accepted=not is_first)
+
+
+@contextmanager
+def still_enrolled(settings: Settings, *, wait: float | None) -> Iterator[None]:
+    """Hold the pass lock over a host that is enrolled: what is done inside is not done to one that left meanwhile.
+
+    Args:
+        settings: of the enrolment.
+        wait: seconds for which to wait for a running pass; None waits until it ended.
+
+    Raises:
+        StateError: `init-raced`.
+    """
+    _require_there(settings)
+    turn = acquire(settings.state_dir, "timer", wait=wait)
+    if isinstance(turn, JoinedPass):
+        raise _raced(settings)
+    with turn:
+        _require_there(settings)
+        yield
+
+
+def _require_there(settings: Settings) -> None:
+    if not (settings.pointer_path.exists() and settings.config.exists()):
+        raise _raced(settings)
 
 
 def _write(intent: Intent) -> None:
     """Write the configuration; one that is there only gets the new name and the anchor that was asked for."""
     path, told, found = intent.settings.config, intent.told, intent.found
-    if found is None:
-        write_configuration(path, composed(evolve(told, host=str(intent.settings.host))))
+    if found is None or intent.is_unwritten:
+        # Comments of a person stay.
+        data = composed(evolve(told, host=str(intent.settings.host)))
+        write_configuration(path, (found or "").rstrip().encode() + b"\n" * bool((found or "").strip()) + data)
         return
     text = renamed(found, intent.settings.host) if intent.rename else found
     if told.anchor:
@@ -347,17 +343,8 @@ def _raced(settings: Settings) -> StateError:
     return StateError(
         Diagnostic(
             code="init-raced",
-            summary="Another init of this host ended just now.",
-            detail=f"It used {settings.state_dir}.",
-            hint="datum status shows what it did",
+            summary="This host was enrolled or left its fleet just now.",
+            detail=f"Another datum init or datum leave used {settings.state_dir} at the same time.",
+            hint="datum status shows what it did; run datum init again if this host is to be enrolled",
         )
     )
-
-
-def _host(text: str, option: str) -> HostName:
-    try:
-        return HostName(text)
-    except ValueError as error:
-        raise UsageError(
-            Diagnostic(code="bad-host-name", summary="This is no host name.", detail=f"{option}: {error}.")
-        ) from error

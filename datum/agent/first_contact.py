@@ -2,33 +2,33 @@
 
 A missing pointer is first contact, which needs the pinned anchor or an explicit `datum init`. With `trust.anchor` a
 pass makes it by itself, and only where no pass has run before: a report is written by a pass, and a pass has a pointer,
-so a report without a pointer is lost state. Who could take both away is root already; what is left then is the anchor,
-below which nothing is accepted. Effects: looks for reports; `enrol_by_anchor` writes mirror and pointer.
+so a report without a pointer is lost state, unless a leave ended that enrolment. Who could take both away is root
+already; what is left then is the anchor, below which nothing is accepted. Effects: looks for reports;
+`enrol_by_anchor` writes mirror and pointer.
 """
 
-import stat
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
 
 from attrs import frozen
 
 from datum.agent.anchor import require_anchored
-from datum.agent.reports import list_reports, read_report
+from datum.agent.hints import completed
+from datum.agent.left import read_record
+from datum.agent.reports import KnownReport, find_reports, read_report
 from datum.agent.resolver.interface import Manifests
 from datum.agent.settings import Settings
 from datum.agent.source import from_first
-from datum.agent.wiring import enrol_line, not_enrolled
+from datum.agent.wiring import enrol_line, not_enrolled, own_pointer
 from datum.diagnostics import Diagnostic, SourceLocation
-from datum.errors import DatumError, StateError
+from datum.errors import DatumError, SettingsError, StateError
 from datum.model.pointer import Pointer
 from datum.model.revision import Revision
 from datum.repository.mirror import Mirror
 from datum.repository.remote import Remote
-from datum.state.pointer_file import read_pointer, write_pointer
-
-LEFT: Final = "left.json"
-"""What `datum leave` writes beside the reports: those before it are of an enrolment that was ended on purpose."""
+from datum.state.pointer_file import check_binding, read_pointer, write_pointer
+from datum.state.transitions import unseal
 
 
 @frozen
@@ -37,36 +37,88 @@ class Lost:
 
     # The newest report.
     report: Path
-    # What it enforced, `sha1:<hex>`; empty where it does not say.
-    enforced: str = ""
+    # What a report says that it had accepted, `sha1:<hex>`; empty: nothing, None: no report that can be read says it.
+    accepted: str | None = None
+    # Whether the newest report says that; else it may have accepted more since.
+    is_newest: bool = True
 
 
 def lost_state(settings: Settings) -> Lost | None:
-    """Return what tells of an enrolment that this host, which has no pointer, had; None: nothing does."""
-    reports = list_reports(settings.reports_dir)
-    newest = reports[-1] if reports else None
-    if newest is None or _written(newest.path) <= _written(settings.reports_dir / LEFT):
-        return None
-    return Lost(newest.path, _enforced(settings, newest.id))
+    """Return what tells of an enrolment that this host, which has no pointer, had; None: nothing does.
 
-
-def _written(path: Path) -> int:
-    """Return when a regular file was written, in nanoseconds; -1 where there is none."""
+    Raises:
+        StateError: `reports-unreadable`: whether something does is not known.
+    """
+    folder = settings.reports_dir
     try:
-        status = path.lstat()
-    except OSError:
-        return -1
-    return status.st_mtime_ns if stat.S_ISREG(status.st_mode) else -1
+        reports = find_reports(folder)
+    except OSError as error:
+        raise StateError(
+            Diagnostic(
+                code="reports-unreadable",
+                summary="Whether the state of this host is lost cannot be told.",
+                detail=f"There is no pointer at {settings.pointer_path}, and the reports in {folder} cannot be read "
+                f"({error.strerror}): they would tell whether passes ran here.",
+                hint=f"let {folder} be a folder that can be read, or restore the pointer from a backup",
+                location=SourceLocation(str(folder)),
+            )
+        ) from error
+    record = read_record(folder)
+    covered = record.reports if record is not None else frozenset()
+    # Those that a leave names are of an enrolment that was ended on purpose, whatever the clock says.
+    own = [one for one in reports if one.path.name not in covered]
+    return _told(folder, own) if own else None
 
 
-def _enforced(settings: Settings, report: str) -> str:
+def _told(folder: Path, reports: Sequence[KnownReport]) -> Lost:
+    newest = reports[-1]
+    for one in reversed(reports):
+        accepted = _accepted(folder, one.id)
+        # That an older pass had accepted nothing says nothing of later ones.
+        if accepted or (accepted is not None and one is newest):
+            return Lost(newest.path, accepted, is_newest=one is newest)
+    return Lost(newest.path)
+
+
+def _accepted(folder: Path, report: str) -> str | None:
+    """Return what a pass had accepted at its end; empty: nothing, None: its report does not say it."""
     try:
-        pointer = read_report(settings.reports_dir, report).get("pointer")
+        pointer = read_report(folder, report).get("pointer")
     except DatumError:
-        return ""
+        return None
     after = pointer.get("after") if isinstance(pointer, dict) else None
-    accepted = after.get("accepted") if isinstance(after, dict) else None
-    return accepted if isinstance(accepted, str) else ""
+    if not isinstance(after, dict):
+        return None
+    accepted = after.get("accepted")
+    if accepted is None:
+        return ""
+    return accepted if isinstance(accepted, str) and _commit(accepted) else None
+
+
+def load_pointer(settings: Settings) -> Pointer:
+    """Return the pointer, bound to this host.
+
+    Raises:
+        SettingsError: this host is not enrolled, or under another name.
+        StateError: the pointer is damaged, or lost.
+    """
+    pointer = own_pointer(settings)
+    if pointer is None:
+        raise unenrolled(settings)
+    if settings.is_running_system:
+        pointer = unseal(pointer, settings.host)
+    with completed(enrol_line(settings)):
+        check_binding(pointer, None, settings.host)
+    return pointer
+
+
+def unenrolled(settings: Settings) -> SettingsError | StateError:
+    """Return the error of a host that has no pointer: what tells of lost state is said before a first contact is."""
+    try:
+        lost = lost_state(settings)
+    except StateError as error:
+        return error
+    return StateError(_lost(settings, lost)) if lost is not None else not_enrolled(settings)
 
 
 def require_contact(settings: Settings) -> None:
@@ -74,27 +126,50 @@ def require_contact(settings: Settings) -> None:
 
     Raises:
         SettingsError: `not-enrolled`: nothing pins what it may trust.
-        StateError: `state-lost`: it was enrolled before.
+        StateError: `state-lost`: it was enrolled before; or `reports-unreadable`.
     """
     if settings.anchor is None or settings.is_offline:
-        raise not_enrolled(settings)
+        raise unenrolled(settings)
+    refuse_lost(settings)
+
+
+def refuse_lost(settings: Settings) -> None:
+    """Refuse a first contact that nobody said an anchor for, where the state of this host is lost.
+
+    Raises:
+        StateError: `state-lost`, or `reports-unreadable`.
+    """
     lost = lost_state(settings)
     if lost is not None:
         raise StateError(_lost(settings, lost))
 
 
 def _lost(settings: Settings, lost: Lost) -> Diagnostic:
-    enforced = _commit(lost.enforced)
-    known = f" It had accepted {lost.enforced}." if enforced else ""
+    known, way = _way_back(settings, lost)
     return Diagnostic(
         code="state-lost",
         summary="The state of this host is lost.",
         detail=f"There is no pointer at {settings.pointer_path}, and {lost.report} tells of a pass: this is no first "
-        f"contact.{known} What was enforced may still be on the host, and the floor against older revisions is gone.",
-        hint="restore the pointer from a backup; or enrol the host anew, from what it had accepted on: "
-        + enrol_line(settings, anchor=enforced or str(settings.anchor and settings.anchor.commit)),
+        f"contact. {known} What was enforced may still be on the host, and the floor against older revisions is gone.",
+        hint=f"restore the pointer from a backup; or {way}",
         location=SourceLocation(str(settings.pointer_path)),
     )
+
+
+def _way_back(settings: Settings, lost: Lost) -> tuple[str, str]:
+    """Return what had been accepted, in words, and the way to enrol from there; nothing that no report says."""
+    anew = "enrol the host anew, from what it had accepted on: "
+    if lost.accepted is None:
+        line = enrol_line(settings, anchor="COMMIT")
+        return "What it had accepted, no report says that can be read.", f"find that out, and {anew}{line}"
+    if not lost.accepted:
+        line = enrol_line(settings, anchor=settings.anchor.commit if settings.anchor else "COMMIT")
+        return "It had accepted nothing.", f"enrol the host anew: {line}"
+    line = enrol_line(settings, anchor=_commit(lost.accepted))
+    if lost.is_newest:
+        return f"It had accepted {lost.accepted}.", anew + line
+    known = f"It had accepted {lost.accepted} once, and may have accepted more since: later reports cannot be read."
+    return known, f"{anew}if nothing newer is known, {line}"
 
 
 def _commit(text: str) -> str:

@@ -4,6 +4,7 @@ Effects: runs ssh-keygen and ssh-keyscan, writes the files of a deploy key.
 """
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ from datum.diagnostics import Diagnostic
 from datum.errors import StateError
 from datum.provider.host import Command, HostError, ProgramRunner
 from datum.repository.remote import Address, address
-from datum.state.folders import sync_folder
+from datum.state.folders import make_folders, sync_folder
 
 KEY_FILE: Final = "/etc/datum/ssh_key"
 KNOWN_HOSTS: Final = "/etc/datum/known_hosts"
@@ -24,6 +25,10 @@ HOST_KEY: Final = "/etc/ssh/ssh_host_ed25519_key.pub"
 _SECONDS: Final = 30.0
 _SCAN_SECONDS: Final = 20.0
 _LINE_LIMIT: Final = 16_384
+# Type and key as sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", has them; a marker before the name makes more of a line.
+_KEY: Final = re.compile(rb"[a-z0-9][a-z0-9@.-]{0,63} [A-Za-z0-9+/]{16,12000}={0,2}")
+_MOST_KEYS: Final = 16
+_PORT: Final = 22
 _ANY_END: Final = frozenset(range(-64, 256))
 
 
@@ -69,7 +74,7 @@ def make_key(path: Path, run: ProgramRunner, *, comment: str, group: int | None)
 
 
 def _make(path: Path, run: ProgramRunner, comment: str, group: int | None) -> None:
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    make_folders(path.parent)
     part = path.with_name(f".{path.name}.part")
     public = part.with_name(f"{part.name}.pub")
     for leftover in (part, public):
@@ -130,7 +135,7 @@ class ServerKeys:
     """What a server says its keys are: a claim of whoever answers there."""
 
     server: Address
-    # In the form of known_hosts.
+    # In the form of known_hosts: for each of the fingerprints one key of that server, and nothing else.
     lines: bytes
     # As `ssh-keygen -l` prints them: `256 SHA256:… host (ED25519)`.
     fingerprints: tuple[str, ...]
@@ -145,6 +150,8 @@ def scan_command(url: str) -> str:
 def scan(url: str, run: ProgramRunner) -> ServerKeys:
     """Ask the server of an ssh remote for its keys.
 
+    What asks is not believed: a line that is no key of that server, or has no fingerprint to be shown, is dropped.
+
     Args:
         url: a result of `normal_remote`, of ssh.
         run: the door for programs; that of the account of the source where there is one.
@@ -153,16 +160,14 @@ def scan(url: str, run: ProgramRunner) -> ServerKeys:
         StateError: `server-keys-unknown`: it gives none.
     """
     server = address(url)
-    argv = ("ssh-keyscan", "-T", "10", "-p", str(server.port), server.host)
+    # It talks to whoever answers: what it runs may gain no rights.
+    argv = ("setpriv", "--no-new-privs", "ssh-keyscan", "-T", "10", "-p", str(server.port), server.host)
     try:
         outcome = run(Command(argv, timeout=_SCAN_SECONDS, success=_ANY_END))
-        lines = b"".join(
-            line + b"\n" for line in outcome.stdout.splitlines() if line.strip() and not line.startswith(b"#")
-        )
-        if lines:
-            shown = run(Command(("ssh-keygen", "-l", "-f", "-"), timeout=_SECONDS, stdin=lines))
-            prints = tuple(shown.stdout.decode("utf-8", "replace").splitlines())
-            return ServerKeys(server, lines, prints)
+        shown = {line: _shown(line, run) for line in _keys_of(server, outcome.stdout)}
+        prints = {line: found[0] for line, found in shown.items() if len(found) == 1}
+        if prints:
+            return ServerKeys(server, b"".join(prints), tuple(prints.values()))
         said = outcome.stderr.decode("utf-8", "replace").strip() or "nothing"
     except HostError as error:
         said = error.detail
@@ -175,3 +180,17 @@ def scan(url: str, run: ProgramRunner) -> ServerKeys:
             "--known-hosts-file",
         )
     )
+
+
+def _keys_of(server: Address, said: bytes) -> list[bytes]:
+    """Return the lines of ssh-keyscan that are keys of the asked server."""
+    name = server.host if server.port == _PORT else f"[{server.host}]:{server.port}"
+    begin = name.encode() + b" "
+    lines = [line for line in said.split(b"\n") if line.startswith(begin) and _KEY.fullmatch(line[len(begin) :])]
+    return [line + b"\n" for line in dict.fromkeys(lines)][:_MOST_KEYS]
+
+
+def _shown(line: bytes, run: ProgramRunner) -> list[str]:
+    """Return what ssh-keygen has to show of a line: nothing, if that is no key to it."""
+    outcome = run(Command(("ssh-keygen", "-l", "-f", "-"), timeout=_SECONDS, stdin=line, success=_ANY_END))
+    return outcome.stdout.decode("utf-8", "replace").splitlines() if not outcome.exit_code else []

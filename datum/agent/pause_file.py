@@ -135,7 +135,9 @@ class _Reader:
         found = set()
         for item in node.items:
             try:
-                found.add(ResourceId.parse(item.text if isinstance(item, Scalar) else ""))
+                one = ResourceId.parse(item.text if isinstance(item, Scalar) else "")
+                Pause.check_name(one)
+                found.add(one)
             except ValueError as error:
                 raise damaged(item.location, f"'only': {error}", self._where) from error
         return tuple(sorted(found))

@@ -77,7 +77,7 @@ def _in_force(pause: Pause, where: str) -> Diagnostic:
     return Diagnostic(
         code="paused",
         severity=Severity.NOTE,
-        summary="This host is paused.",
+        summary="A pause is in force.",
         detail=f"{in_words(pause)} {result}",
         hint=f"datum resume{where} ends it",
     )

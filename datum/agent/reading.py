@@ -104,8 +104,9 @@ def _notes(bare: str) -> tuple[Diagnostic, ...]:
         Diagnostic(
             code="resolver-not-enclosed",
             summary="What reads revisions has no namespaces of its own.",
-            detail=f"It runs without rights, as an account of its own, and could still reach the network and see the "
-            f"processes of this host: {bare}.",
+            detail=f"It runs without rights, as an account of its own. If it is taken over by a revision, it could see "
+            f"the processes of this host and make empty files, and a process that it starts may outlive the command "
+            f"and end the resolver of a later one: {bare}.",
             hint="let the agent have CAP_SYS_ADMIN",
             severity=Severity.NOTE,
         ),

@@ -13,19 +13,22 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from datum.diagnostics import Diagnostic
-from datum.errors import ExitCode, UsageError
+from datum.diagnostics import Diagnostic, SourceLocation
+from datum.errors import DatumError, ExitCode, PermissionRefusedError, StateError, UsageError
 from datum.model.json import JsonValue, compact_json
 from datum.model.report import PassReport, ResourceReport
 from datum.model.result import PassOutcome
 from datum.report.as_json import report_to_json
-from datum.state.folders import sync_folder
+from datum.state.folders import make_folders, sync_folder
 
 QUIET_KEPT: Final = 20
 """Reports of passes with nothing to do that are kept."""
 
 LOUD_DAYS: Final = 90
 """Days for which reports of passes that changed or failed are kept."""
+
+LEFT: Final = "left.json"
+"""What `datum leave` writes beside the reports: those before it are of an enrolment that was ended on purpose."""
 
 _SUFFIX: Final = ".json"
 # More than any process id (proc(5), pid_max).
@@ -34,7 +37,7 @@ _PART: Final = ".report.part"
 
 
 @frozen
-class _Known:
+class KnownReport:
     """One report on disk, as far as its name and size tell."""
 
     path: Path
@@ -62,16 +65,19 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
     path = folder / f"{report.id}.{report.outcome}.{quiet}{_SUFFIX}"
     data = compact_json(report_to_json(without_private(report))).encode()
     try:
-        folder.mkdir(mode=0o750, parents=True, exist_ok=True)
+        make_folders(folder, mode=0o750)
         known = list_reports(folder)
         # One name for all: what a killed pass left is gone with the next report.
         temporary = folder / _PART
         temporary.unlink(missing_ok=True)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640)
         with os.fdopen(descriptor, "wb") as stream:
+            # Whatever the caller's umask: a group reads reports.
+            os.fchmod(descriptor, 0o640)
             stream.write(data)
             stream.flush()
-            order = _set_after(descriptor, known)
+            newest = max((one.order[0] for one in known), default=0)
+            order = set_after(descriptor, max(newest, left_at(folder)))
             os.fsync(stream.fileno())
         temporary.replace(path)
         sync_folder(folder)
@@ -79,7 +85,7 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
         complain(f"the report cannot be written below {folder} ({error.strerror}); in short: {shorten(report)}")
         return None
     try:
-        new = _Known(path, report.id, str(report.outcome), is_quiet(report), len(data), (order, report.id))
+        new = KnownReport(path, report.id, str(report.outcome), is_quiet(report), len(data), (order, report.id))
         _evict([*(one for one in known if one.path != path), new], report.started, limit)
     except OSError as error:
         complain(f"an old report below {folder} cannot be removed ({error.strerror})")
@@ -99,9 +105,8 @@ def with_own_id(folder: Path, report: PassReport) -> PassReport:
     return report
 
 
-def _set_after(descriptor: int, known: list[_Known]) -> int:
-    """Let a file be newer than every report there, since the clock may have been set back; return its time."""
-    newest = max((report.order[0] for report in known), default=0)
+def set_after(descriptor: int, newest: int) -> int:
+    """Let a file be newer than a time in nanoseconds, since the clock may have been set back; return its time."""
     found = os.fstat(descriptor).st_mtime_ns
     if found <= newest:
         os.utime(descriptor, ns=(found, newest + 1))
@@ -137,61 +142,119 @@ def read_report(folder: Path, wanted: str) -> Mapping[str, JsonValue]:
     """Return a report by the beginning of its id, or the newest.
 
     Raises:
-        UsageError: there is none, several fit, or it cannot be read.
+        UsageError: there is none, or several fit.
+        StateError: `report-damaged`; or `report-unreadable`: it, or the folder, cannot be read.
+        PermissionRefusedError: the caller may not read it.
     """
-    fitting = [item for item in list_reports(folder) if item.id.startswith(wanted)]
+    try:
+        path = _fitting(folder, wanted)
+        data = path.read_bytes()
+    except OSError as error:
+        raise _unreadable(Path(error.filename or folder), error) from error
+    try:
+        value = json.loads(data)
+    except ValueError as error:
+        raise damaged_report(f"{path}: {error}") from error
+    if not isinstance(value, dict) or not isinstance(value.get("id"), str):
+        raise damaged_report(f"{path}: it is no report")
+    return value
+
+
+def _fitting(folder: Path, wanted: str) -> Path:
+    fitting = [item for item in find_reports(folder) if item.id.startswith(wanted)]
     known = [item for item in fitting if item.id == wanted] or fitting
-    if not known or (wanted and len({item.id for item in known}) > 1):
-        what = f"{len(known)} reports begin with '{wanted}'" if known else f"no report '{wanted}' lies in {folder}"
+    if not known:
         raise UsageError(
             Diagnostic(
                 code="no-such-report",
                 summary="There is no such report.",
-                detail=f"{what if wanted else f'No report lies in {folder}'}.",
+                detail=f"No report '{wanted}' lies in {folder}." if wanted else f"No report lies in {folder}.",
                 hint="datum status names the newest; each pass writes one",
             )
         )
-    try:
-        value = json.loads(known[-1].path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise _damaged(known[-1].path, str(error)) from error
-    if not isinstance(value, dict):
-        raise _damaged(known[-1].path, "it is no report")
-    return value
+    if wanted and len({item.id for item in known}) > 1:
+        raise UsageError(
+            Diagnostic(
+                code="report-ambiguous",
+                summary="Several reports fit.",
+                detail=f"{len(known)} reports begin with '{wanted}'; the newest of them is {known[-1].id}.",
+                hint="say more of the id",
+            )
+        )
+    return known[-1].path
 
 
-def _damaged(path: Path, why: str) -> UsageError:
-    return UsageError(
+def _unreadable(path: Path, error: OSError) -> DatumError:
+    found = Diagnostic(
+        code="report-unreadable",
+        summary="What a pass came to cannot be read.",
+        detail=f"{path}: {error.strerror}.",
+        hint="run it as root, or as a member of the group of the reports; else check the disk",
+        location=SourceLocation(str(path)),
+    )
+    is_refused = isinstance(error, PermissionError) and os.geteuid() != 0
+    return PermissionRefusedError(found) if is_refused else StateError(found)
+
+
+def damaged_report(why: str) -> StateError:
+    """Return the error on a report that cannot be used; `why` is the beginning of a sentence."""
+    return StateError(
         Diagnostic(
             code="report-damaged",
             summary="The report cannot be read.",
-            detail=f"{path}: {why}.",
-            hint="nothing depends on it; delete it",
+            detail=f"{why}.",
+            hint="no pass depends on it; delete it",
         )
     )
 
 
-def list_reports(folder: Path) -> list[_Known]:
+def list_reports(folder: Path) -> list[KnownReport]:
     """Return what lies in the folder, oldest first; nothing when it cannot be read."""
-    known: list[_Known] = []
     try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                parts = entry.name.split(".")
-                if entry.name.endswith(_SUFFIX) and len(parts) == 4 and parts[0]:  # noqa: PLR2004
-                    status = entry.stat(follow_symlinks=False)
-                    if not stat.S_ISREG(status.st_mode):
-                        continue
-                    order = (status.st_mtime_ns, parts[0])
-                    known.append(
-                        _Known(Path(entry.path), parts[0], parts[1], parts[2] == "quiet", status.st_size, order)
-                    )
+        return find_reports(folder)
     except OSError:
         return []
-    return sorted(known, key=lambda item: item.order)
 
 
-def _evict(known: list[_Known], now: str, limit: int) -> None:
+def find_reports(folder: Path) -> list[KnownReport]:
+    """Return what lies in the folder, oldest first; nothing where there is no such folder.
+
+    Raises:
+        OSError: the folder cannot be read, so what lies there is not known.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            found = [one for entry in entries if (one := _known(entry)) is not None]
+    except FileNotFoundError:
+        return []
+    return sorted(found, key=lambda item: item.order)
+
+
+def _known(entry: "os.DirEntry[str]") -> KnownReport | None:
+    """Return a report; None for what is none, or was removed meanwhile."""
+    parts = entry.name.split(".")
+    if not entry.name.endswith(_SUFFIX) or len(parts) != 4 or not parts[0]:  # noqa: PLR2004
+        return None
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    order = (status.st_mtime_ns, parts[0])
+    return KnownReport(Path(entry.path), parts[0], parts[1], parts[2] == "quiet", status.st_size, order)
+
+
+def left_at(folder: Path) -> int:
+    """Return when `datum leave` wrote its record, in nanoseconds of the clock of the reports; -1: it did not."""
+    try:
+        status = (folder / LEFT).lstat()
+    except OSError:
+        return -1
+    return status.st_mtime_ns if stat.S_ISREG(status.st_mode) else -1
+
+
+def _evict(known: list[KnownReport], now: str, limit: int) -> None:
     """Delete by significance; the newest, and the newest of each outcome, stay whatever the limit says."""
     kept_for_ever = {item.path for item in {item.outcome: item for item in known}.values()}
     kept_for_ever |= {item.path for item in known[-1:]}

@@ -10,7 +10,7 @@ from typing import Final
 
 from attrs import Factory, asdict, field, frozen
 
-from datum.agent.config_file import read_config
+from datum.agent.config_file import is_state_dir, read_config
 from datum.agent.hints import init_line, whereabouts
 from datum.agent.places import absolute, below, from_here
 from datum.agent.remotes import Said, remotes_of
@@ -183,6 +183,8 @@ def settings_from(file: Said, options: Options) -> Settings:
     if not remotes or not host:
         raise _not_configured(path, "host" if remotes else "repo", where)
     state = options.state_dir
+    if state is not None:
+        refuse_shared(state, root)
     return Settings(
         repo=remotes[0].url,
         ref=options.ref or file.text("ref") or DEFAULT_REF,
@@ -204,6 +206,25 @@ def settings_from(file: Said, options: Options) -> Settings:
         anchor=Revision(file.text("trust.anchor")) if file.text("trust.anchor") else None,
         remotes=remotes,
     )
+
+
+def refuse_shared(state: str, root: str) -> None:
+    """Refuse a state directory that is not datum's alone; it is seen as the root has it, links followed.
+
+    Raises:
+        UsageError: `bad-state-dir`.
+    """
+    place = below(root, state).resolve()
+    seen = f"/{place.relative_to(root)}" if place.is_relative_to(root) else str(place)
+    if wrong := is_state_dir(seen):
+        raise UsageError(
+            Diagnostic(
+                code="bad-state-dir",
+                summary="This is no state directory.",
+                detail=f"--state-dir {state}: {wrong}.",
+                hint="name a folder that holds nothing else",
+            )
+        )
 
 
 def _number(values: Mapping[str, JsonValue], key: str, default: float) -> float:

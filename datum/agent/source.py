@@ -230,29 +230,41 @@ class Source:
         return SourceReport(self.settings.repo, self.settings.ref, status)
 
     def _judge(self, revision: Revision) -> tuple[Candidate, tuple[Diagnostic, ...]]:
-        """Return the candidate and the evidence against it (design 3.3, as far as there are no signatures)."""
+        """Return the candidate and the evidence against it (design 3.3, as far as there are no signatures).
+
+        Of what does not descend from what is trusted no file is read: who wrote it has had no say on this host, and
+        what reads it reads the enforced revision afterwards.
+        """
+        evidence = self._strangeness(revision) or self._misfit(revision)
+        return Candidate(revision, acceptable=not evidence), evidence
+
+    def _strangeness(self, revision: Revision) -> tuple[Diagnostic, ...]:
+        """Return the evidence by ancestry: commits are looked at, and no file."""
+        accepted, anchor = self.pointer.accepted, self.settings.anchor
+        if not acceptable(accepted, revision, self.mirror.is_descendant):
+            return (self._refusal(revision, "not-a-descendant", *self._rewritten(revision)),)
+        if accepted is None and not is_anchored(self.mirror, revision, anchor):
+            detail = unanchored(self.mirror, revision, anchor)
+            return (self._refusal(revision, "not-anchored", detail, ADVICE),)
+        return ()
+
+    def _misfit(self, revision: Revision) -> tuple[Diagnostic, ...]:
+        """Return the evidence that the header gives: all of it, not only the first."""
         evidence: list[Diagnostic] = []
-        pointer = self.pointer
-        header = self.manifests.header(self.mirror.tree(revision))
-        if pointer.fleet and header.fleet != pointer.fleet:
-            evidence.append(self._refusal(revision, "foreign-fleet", foreign(header.fleet, pointer.fleet), ""))
+        header, fleet = self.manifests.header(self.mirror.tree(revision)), self.pointer.fleet
+        if fleet and header.fleet != fleet:
+            evidence.append(self._refusal(revision, "foreign-fleet", foreign(header.fleet, fleet), ""))
         if not agent_fits(header.agent, self.agent):
             detail = f"It asks for agent {header.agent}; this is {self.agent}."
             evidence.append(self._refusal(revision, "agent-out-of-range", detail, "upgrade datum on this host"))
-        if not acceptable(pointer.accepted, revision, self.mirror.is_descendant):
-            evidence.append(self._refusal(revision, "not-a-descendant", *self._rewritten(revision)))
-        anchor = self.settings.anchor
-        if pointer.accepted is None and not is_anchored(self.mirror, revision, anchor):
-            detail = unanchored(self.mirror, revision, anchor)
-            evidence.append(self._refusal(revision, "not-anchored", detail, ADVICE))
-        return Candidate(revision, acceptable=not evidence), tuple(evidence)
+        return tuple(evidence)
 
     def _rewritten(self, revision: Revision) -> tuple[str, str]:
         accepted = self.pointer.accepted
         assert accepted is not None  # noqa: S101  # without a floor everything is acceptable
         detail = (
-            f"It does not descend from the accepted revision {accepted.short}: the branch was rewritten or set back. "
-            f"Offered: {self._said(revision)}. Accepted: {self._said(accepted)}."
+            f"It does not descend from the accepted revision {accepted.short}: the branch was rewritten or set back, "
+            f"or this is another repository. Offered: {self._said(revision)}. Accepted: {self._said(accepted)}."
         )
         hint = (
             f"put the branch back onto {accepted.short} or a descendant of it; accepting a rewind on the host is not "

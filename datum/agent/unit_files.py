@@ -3,8 +3,10 @@
 Effects: files below the root. Systemd reads them again where `datum.agent.units` says so.
 """
 
+import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +16,7 @@ from datum.agent.places import below
 from datum.agent.settings import CONFIG_PATH, Settings
 from datum.diagnostics import Diagnostic
 from datum.errors import StateError, UsageError
-from datum.state.folders import sync_folder
+from datum.state.folders import make_folders, sync_folder
 
 SERVICE: Final = "datum.service"
 TIMER: Final = "datum.timer"
@@ -34,6 +36,8 @@ _COMMAND: Final = "/usr/bin/datum apply"
 _DROP_IN: Final = f"{SERVICE}.d/10-datum-init.conf"
 # A word of ExecStart that needs no quotes (systemd.service(5), "Command lines").
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:=@+,-]+")
+# As Linux has it (path_resolution(7)).
+_MOST_LINKS: Final = 40
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -70,6 +74,12 @@ def remove_files(settings: Settings) -> tuple[str, ...]:
     return tuple(path for path in _own_paths() if _put(settings, path, None))
 
 
+def has_own_units(settings: Settings) -> bool:
+    """Whether something lies there that `write_files` wrote."""
+    found = (_read(_below(settings, path)) for path in _own_paths())
+    return any(text is not None and text.startswith(_HEADER) for text in found)
+
+
 def _wanted(settings: Settings, executable: str) -> dict[str, str | None]:
     """Return what of ours lies below the root, by path; None: nothing."""
     if not executable.startswith("/"):
@@ -88,6 +98,68 @@ def _wanted(settings: Settings, executable: str) -> dict[str, str | None]:
         text = (_SHIPPED / unit).read_text()
         wanted[f"{_OWN}/{unit}"] = _HEADER + text.replace(f"ExecStart={_COMMAND}\n", f"ExecStart={command}\n")
     return wanted
+
+
+def require_executable(settings: Settings, executable: str) -> None:
+    """Make sure that units of ours could name the command that runs passes; those of a package name their own.
+
+    Root runs it every few minutes: who can replace it, or a folder or link on the way to it, would be root.
+
+    Raises:
+        UsageError: `units-executable`.
+    """
+    if are_packaged(settings):
+        return
+    if not executable.startswith("/"):
+        raise _unnamable(executable)
+    _quoted(executable)
+    try:
+        foreign = next(filter(_is_foreign, _on_the_way(executable)), None)
+    except OSError as error:
+        raise _unsafe(executable, f"{error.filename or executable}: {error.strerror}") from error
+    if foreign is not None:
+        raise _unsafe(executable, f"others than root can change {foreign}")
+
+
+def _on_the_way(path: str) -> Iterator[Path]:
+    """Yield a file and every folder and link by which it is reached, as path_resolution(7) has it.
+
+    Raises:
+        OSError: the links have no end.
+    """
+    place, left, links = Path("/"), [*Path(path).parts], 0
+    while left:
+        part = left.pop(0)
+        here = place.parent if part == ".." else place / part
+        yield here
+        if not here.is_symlink():
+            place = here
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+        # An absolute one begins with `/`, which takes the place of what it is joined to.
+        left[:0] = here.readlink().parts
+
+
+def _is_foreign(path: Path) -> bool:
+    status = path.lstat()
+    if status.st_uid not in {0, os.geteuid()}:
+        return True
+    # In a folder with the sticky bit nobody replaces what is another's; the mode of a link says nothing.
+    is_held = stat.S_ISLNK(status.st_mode) or (stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX)
+    return not is_held and bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def _unsafe(executable: str, why: str) -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="units-executable",
+            summary="The units cannot name this command.",
+            detail=f"{executable} would be run as root, and {why}.",
+            hint="install it where only root can write (chown root, chmod go-w), or add --no-timer",
+        )
+    )
 
 
 def _own_paths() -> tuple[str, ...]:
@@ -146,11 +218,13 @@ def _put(settings: Settings, path: str, text: str | None) -> bool:
             if place.parent.name.endswith(".d"):
                 _remove_empty(place.parent)
             return True
-        place.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        make_folders(place.parent)
         temporary = place.with_name(f".{place.name}.part")
         temporary.unlink(missing_ok=True)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
         with os.fdopen(descriptor, "w") as stream:
+            # Whatever the caller's umask: everybody may read units.
+            os.fchmod(descriptor, 0o644)
             stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())

@@ -20,8 +20,10 @@ from datum.agent.unit_files import (
     UNITS,
     are_installed,
     are_packaged,
+    has_own_units,
     lies,
     remove_files,
+    require_executable,
     write_files,
 )
 from datum.diagnostics import Diagnostic
@@ -40,9 +42,11 @@ __all__ = [
     "are_packaged",
     "disable_timer",
     "enable_timer",
+    "has_own_units",
     "install_units",
     "remove_units",
     "standing",
+    "timers_on",
 ]
 
 _BOOTED: Final = "/run/systemd/system"
@@ -145,6 +149,22 @@ def enable_timer(settings: Settings, run: ProgramRunner) -> TimerSwitch:
     return TimerSwitch(is_changed=not is_on or (has_manager and not runs), has_manager=has_manager)
 
 
+def timers_on(settings: Settings, run: ProgramRunner) -> tuple[str, ...]:
+    """Return the timers that are enabled or active: what `disable_timer` switches off.
+
+    Raises:
+        StateError: `timer-refused`: systemctl could not say it.
+    """
+    try:
+        units = standing(settings, run)
+    except UsageError:
+        return ()
+    return tuple(
+        one.name for one in units
+        if one.name != SERVICE and one.file and (one.enabled == "enabled" or one.active == "active")
+    )  # fmt: skip
+
+
 def disable_timer(settings: Settings, run: ProgramRunner) -> TimerSwitch:
     """Disable the timers and stop them where a service manager runs; a pass that runs goes on to its end.
 
@@ -203,15 +223,21 @@ def _on_disk(settings: Settings, run: ProgramRunner, unit: str) -> UnitStanding:
     return UnitStanding(unit, load, file, enabled=word if file else "")
 
 
-def require_switchable(settings: Settings, run: ProgramRunner) -> None:
-    """Make sure that the timers could be enabled, once the units are there.
+def require_switchable(settings: Settings, run: ProgramRunner, *, executable: str) -> None:
+    """Make sure that the units could be written, and the timers be enabled.
+
+    Args:
+        settings: of this host.
+        run: the program door.
+        executable: see `install_units`.
 
     Raises:
-        UsageError: `no-service-manager`: there is no systemctl here.
+        UsageError: `no-service-manager`: there is no systemctl here; or `units-executable`.
         SettingsError: `timer-masked`: somebody masked a unit that is needed.
         StateError: `timer-refused`: systemctl could not say it.
     """
     _refuse_masked({one.name: one for one in standing(settings, run)})
+    require_executable(settings, executable)
 
 
 def _refuse_masked(units: Mapping[str, UnitStanding]) -> None:

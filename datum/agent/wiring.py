@@ -30,8 +30,7 @@ from datum.model.source import SourceTree
 from datum.provider.host import HostError, HostReader, ProgramRunner
 from datum.repository.account import PROGRAMS, Door, SourceAccount
 from datum.repository.mirror import Mirror
-from datum.state.pointer_file import check_binding, read_pointer, write_pointer
-from datum.state.transitions import unseal
+from datum.state.pointer_file import read_pointer, write_pointer
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -207,7 +206,7 @@ def require_root(root: str) -> None:
             Diagnostic(
                 code="not-root",
                 summary="This needs root.",
-                detail="On the running system a plan needs to see everything; a partial view is not a plan.",
+                detail="Only root sees all of the running system, and may change it.",
                 hint="run it as root, or with --root DIR against another root",
             )
         )
@@ -268,23 +267,6 @@ def _hidden(settings: Settings) -> tuple[str, ...]:
     return (*_OF_OTHERS, *(path for path in own if path not in _OF_THE_SYSTEM), *secrets)
 
 
-def load_pointer(settings: Settings) -> Pointer:
-    """Return the pointer, bound to this host.
-
-    Raises:
-        SettingsError: this host is not enrolled, or under another name.
-        StateError: the pointer is damaged.
-    """
-    pointer = own_pointer(settings)
-    if pointer is None:
-        raise not_enrolled(settings)
-    if settings.is_running_system:
-        pointer = unseal(pointer, settings.host)
-    with completed(enrol_line(settings)):
-        check_binding(pointer, None, settings.host)
-    return pointer
-
-
 def not_enrolled(settings: Settings) -> SettingsError:
     """Return the error of a host that has no pointer."""
     return SettingsError(
@@ -303,6 +285,7 @@ def own_pointer(settings: Settings) -> Pointer | None:
 
     Raises:
         StateError: it is there and cannot be used.
+        PermissionRefusedError: the caller may not read it.
     """
     with completed(enrol_line(settings)):
         return read_pointer(settings.pointer_path)

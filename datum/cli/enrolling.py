@@ -14,13 +14,14 @@ from datum.agent.accounts import make_source_account
 from datum.agent.commands import PlanMade, plan
 from datum.agent.config_file import is_commit
 from datum.agent.configuration import Told, write_configuration
-from datum.agent.enrol import Enrolment, Intent, enrol, look, prepare
+from datum.agent.enrol import Enrolment, Intent, enrol, look, prepare, still_enrolled
 from datum.agent.hints import whereabouts
 from datum.agent.one_pass import Request
 from datum.agent.places import absolute, below, from_here
 from datum.agent.ports import Ports
 from datum.agent.remotes import Said
-from datum.agent.settings import Options, config_path, config_said, root_of, settings_from
+from datum.agent.resolver.identity import RESOLVER_ACCOUNT
+from datum.agent.settings import Options, config_said, root_of, settings_from
 from datum.agent.wiring import enrol_line, require_root, source_account
 from datum.cli import asking
 from datum.cli.effects import machine_name, own_command, pass_ports
@@ -29,7 +30,7 @@ from datum.diagnostics import Diagnostic
 from datum.errors import DatumError, UsageError
 from datum.model.identity import HostName
 from datum.provider.host import ProgramRunner
-from datum.repository.remote import full_names, normal_remote
+from datum.repository.remote import Remote, full_names, normal_remote
 
 
 @frozen
@@ -82,14 +83,20 @@ class Enrolling:
         has_timer = wish.has_timer and intent.settings.is_running_system
         if has_timer:
             # Before anything is written: it says so where no timer can run.
-            units.require_switchable(intent.settings, self._ports.run)
+            units.require_switchable(intent.settings, self._ports.run, executable=own_command())
         self._make_account(intent)
         intent = self._trust(intent)
         done = enrol(intent, self._ports, wait=wish.wait)
-        made, problems = self._first_plan(intent)
-        shown = view.Shown(done, made, problems, keys.host_key(below(self._root, keys.HOST_KEY)), tuple(self._remarks))
+        if wish.rename and not done.is_new:
+            self._remarks.append(f"nothing was renamed: the pointer is of {done.settings.host} already")
+        made, problems = self._first_plan(intent, done)
+        warnings = self._make_account_of_resolver()
+        host_key = keys.host_key(below(self._root, keys.HOST_KEY))
+        shown = view.Shown(done, made, problems, host_key, tuple(self._remarks), warnings)
         if not wish.is_json:
             view.show_enrolment(shown)
+        if intent.settings.is_running_system and not wish.has_timer and not wish.is_json:
+            view.tell_timers(units.timers_on(done.settings, self._ports.run))
         timer = self._start_timer(done) if has_timer and self._may_run_passes() else None
         view.finish(shown, timer, has_timer=has_timer, is_json=wish.is_json)
 
@@ -128,7 +135,10 @@ class Enrolling:
         """Get a deploy key and the keys of the server where a remote of ssh needs them and nothing says them."""
         url = next((repo for repo in self._told.repos if repo.startswith("ssh://")), "")
         access = self._told.access
-        if not url or config_path(self._wish.options).exists():
+        is_written = bool(config_said(self._wish.options).values)
+        if self._wish.makes_key and not url and not is_written:
+            raise _no_use_of_key()
+        if not url or is_written:
             return
         url = normal_remote(url)
         if not access.get("key_file") and (self._wish.makes_key or self._wants_key()):
@@ -166,17 +176,18 @@ class Enrolling:
         place = below(self._root, keys.KNOWN_HOSTS)
         if not place.exists():
             self._account_of_source()
-            found = keys.scan(url, self._source_run())
+            found = keys.scan(url, self._source_run(url))
             asking.say(view.server_keys(found))
             if not asking.confirm("Are these the keys of that server?"):
                 raise _declined(f"The keys of {found.server.host} were not confirmed.", "--known-hosts-file FILE")
             write_configuration(place, found.lines)
         self._told = evolve(self._told, access={**self._told.access, "known_hosts_file": keys.KNOWN_HOSTS})
 
-    def _source_run(self) -> ProgramRunner:
-        """Return the door for programs that talk to a server before there is a configuration."""
+    def _source_run(self, url: str) -> ProgramRunner:
+        """Return the door for programs that talk to a server before there is a configuration; secrets are hidden."""
         bare = evolve(self._wish.options, repo="/", host="unknown")
-        account = source_account(settings_from(Said(), bare))
+        paths = {key: str(below(self._root, path)) for key, path in self._told.access.items() if key.endswith("_file")}
+        account = source_account(evolve(settings_from(Said(), bare), remotes=(Remote(url, **paths),)))
         return account.run if account else self._ports.run
 
     # --- account and trust
@@ -184,6 +195,21 @@ class Enrolling:
     def _make_account(self, intent: Intent) -> None:
         if intent.is_remote:
             self._account_of_source(intent.settings.source_account)
+
+    def _make_account_of_resolver(self) -> tuple[Diagnostic, ...]:
+        """Make the account under which the next command reads revisions; without it they are read as nobody's account.
+
+        What this command reads them by has begun without it, so it is made when that has done its work.
+        """
+        if self._root != "/" or not self._wish.has_account:
+            return ()
+        try:
+            is_made = make_source_account(self._ports.run, RESOLVER_ACCOUNT)
+        except DatumError as error:
+            return error.diagnostics
+        if is_made:
+            self._remarks.append(f"made the account {RESOLVER_ACCOUNT}, under which revisions are read")
+        return ()
 
     def _account_of_source(self, name: str = "") -> int | None:
         """Make the account under which servers are talked to; return its group, None where there is none."""
@@ -219,12 +245,12 @@ class Enrolling:
 
     # --- plan and timer
 
-    def _first_plan(self, intent: Intent) -> tuple[PlanMade | None, tuple[Diagnostic, ...]]:
+    def _first_plan(self, intent: Intent, done: Enrolment) -> tuple[PlanMade | None, tuple[Diagnostic, ...]]:
         """Return the plan of the first pass; it leaves no trace, and one that fails does not undo the enrolment."""
         if not self._wish.has_plan:
             return None, ()
         try:
-            made = plan(intent.options, Request(), self._ports)
+            made = plan(intent.options, Request(), self._ports, settings=done.settings)
         except DatumError as error:
             return None, error.diagnostics
         finally:
@@ -241,6 +267,10 @@ class Enrolling:
             return False
 
     def _start_timer(self, done: Enrolment) -> units.TimerSwitch:
+        with still_enrolled(done.settings, wait=self._wish.wait):
+            return self._switch_on(done)
+
+    def _switch_on(self, done: Enrolment) -> units.TimerSwitch:
         units.install_units(done.settings, self._ports.run, executable=own_command())
         return units.enable_timer(done.settings, self._ports.run)
 
@@ -287,6 +317,17 @@ def _declined(detail: str, option: str) -> UsageError:
             summary="What was shown was not confirmed; nothing was enrolled.",
             detail=detail,
             hint=f"find out what is right, and say it: {option}",
+        )
+    )
+
+
+def _no_use_of_key() -> UsageError:
+    return UsageError(
+        Diagnostic(
+            code="access-unused",
+            summary="An option of access has no remote.",
+            detail="--make-key is for ssh, and no remote is reached so.",
+            hint="correct --repo, or leave the option out",
         )
     )
 

@@ -1,6 +1,6 @@
 """`datum leave` from the command line: what it comes to is shown, and asked about. Knows nothing of Typer."""
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from datum.agent import units
 from datum.agent.leaving import Timer, leave, survey
@@ -18,6 +18,10 @@ class OwnTimer(Timer):
     """The units of this host."""
 
     ports: Ports
+
+    def on(self, settings: Settings) -> tuple[str, ...]:
+        """Return the timers that `stop` disables."""
+        return units.timers_on(settings, self.ports.run) if units.are_installed(settings) else ()
 
     def stop(self, settings: Settings) -> tuple[str, ...]:
         """Disable the timer, and remove the units that `init` wrote."""
@@ -37,8 +41,10 @@ def run_leave(options: Options, *, is_sure: bool, wait: float | None, is_json: b
 
 
 def _leave(options: Options, ports: Ports, *, is_sure: bool, wait: float | None, is_json: bool) -> int:
+    timer = OwnTimer(ports)
     found = survey(options, ports)
     if found is not None and not is_sure:
+        found = evolve(found, timers=timer.on(found.settings))
         if not asking.is_terminal():
             if not is_json:
                 show_leaving(found, is_done=False, is_json=False)
@@ -46,7 +52,7 @@ def _leave(options: Options, ports: Ports, *, is_sure: bool, wait: float | None,
         show_leaving(found, is_done=False, is_json=False)
         if not asking.confirm("Leave?"):
             raise _unconfirmed("the answer was no")
-    done = leave(options, ports, OwnTimer(ports), wait=wait)
+    done = leave(options, ports, timer, wait=wait)
     show_leaving(done, is_done=True, is_json=is_json)
     return 0
 

@@ -2,7 +2,8 @@
 
 Effects: processes, and mounts that end with them. Needs root with CAP_SYS_ADMIN. A session does not hold what makes one
 of its own; a pid namespace does: with its first process the kernel kills all others, and that process counts as ended
-only when they are gone. A mount namespace with a `View` goes with it.
+only when they are gone. System V objects outlive every process but the namespace that they are of: it is another own
+one. A mount namespace with a `View` goes with it.
 """
 
 import ctypes
@@ -26,7 +27,6 @@ from datum.provider.host import Command, HostError
 
 _PR_SET_PDEATHSIG: Final = 1
 _EXIT_CODE: Final = 16
-_MS_RDONLY: Final = 1
 _MS_NOSUID: Final = 1 << 1
 _MS_NODEV: Final = 1 << 2
 _MS_NOEXEC: Final = 1 << 3
@@ -34,7 +34,7 @@ _MS_NOEXEC: Final = 1 << 3
 _SCRATCH: Final = ("/tmp", "/var/tmp")  # noqa: S108 - shown to a program, never used by this one
 _SCRATCH_OPTIONS: Final = "mode=1777,size=64m,nr_inodes=4k"
 _HIDDEN_OPTIONS: Final = "mode=755,size=1m,nr_inodes=1k"
-_MOUNTS: Final = "mounts: "
+_APART: Final = "apart: "
 
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 
@@ -72,11 +72,11 @@ def _run(command: Command, prepare: Callable[[], None]) -> Ended:
     try:
         return run_prepared(command, prepare, fork=_fork_apart)
     except PreparationError as error:
-        if not error.reason.startswith(_MOUNTS):
+        if not error.reason.startswith(_APART):
             raise
         raise _not_enclosed(
-            f"A program cannot be kept from this host's files ({error.reason.removeprefix(_MOUNTS)}), and could write "
-            "what its account may."
+            f"A program cannot be kept from what is of this host ({error.reason.removeprefix(_APART)}), and could "
+            "write what its account may."
         ) from error
 
 
@@ -111,11 +111,12 @@ def _watched(prepare: Callable[[], None], view: View | None, reader: int, writer
     if watch.poll(0):
         # The agent ended before that could tell.
         os._exit(1)
-    if view is not None:
-        try:
+    try:
+        namespaces.own_objects()
+        if view is not None:
             _narrow(view)
-        except OSError as error:
-            raise OSError(error.errno, f"{_MOUNTS}{error.strerror}") from error
+    except OSError as error:
+        raise OSError(error.errno, f"{_APART}{error.strerror}") from error
     program = os.fork()
     if not program:
         prepare()
@@ -156,8 +157,7 @@ def _narrow(view: View) -> None:
     for path in _spelt(view.hidden) - _spelt(view.readable):
         if Path(path).is_file():
             namespaces.bind("/dev/null", path)
-    # That of its own processes: no other's command line or environment is to be seen.
-    namespaces.mount("proc", "/proc", "proc", flags=_MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    namespaces.show_own_processes()
     os.chdir("/")
 
 

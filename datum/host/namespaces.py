@@ -17,6 +17,7 @@ from typing import Final
 
 from datum.host.mounts import MountTable
 
+_MS_RDONLY: Final = 1
 _MS_NOSUID: Final = 1 << 1
 _MS_NODEV: Final = 1 << 2
 _MS_NOEXEC: Final = 1 << 3
@@ -129,13 +130,26 @@ def enter(*, is_offline: bool, inside_uid: int) -> None:
 
 
 def seclude() -> None:
-    """Give this process mounts that are all read-only, and a network and System V objects of which there are none.
+    """Give this process, the first of its namespace, what leaves it alone.
 
-    Nothing of it is prepared: not even loopback is up.
+    That is: mounts that are all read-only, a /proc of its own processes, and a network and System V objects of which
+    there are none. Nothing of it is prepared: not even loopback is up.
     """
     _check(_libc.unshare(_CLONE_NEWNS | _CLONE_NEWNET | _CLONE_NEWIPC), "unshare NEWNS, NEWNET, NEWIPC")
     mount("none", "/", "", flags=_MS_REC | _MS_PRIVATE)
     make_read_only()
+    # Last: where /proc cannot be mounted, as below another one of which parts are covered, all else holds.
+    show_own_processes()
+
+
+def show_own_processes() -> None:
+    """Show below /proc the processes of this namespace alone: no other's command line or environment is to be seen."""
+    mount("proc", "/proc", "proc", flags=_MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+
+
+def own_objects() -> None:
+    """Give this process System V objects and message queues of its own, which end with the last process of it."""
+    _check(_libc.unshare(_CLONE_NEWIPC), "unshare NEWIPC")
 
 
 def _write(path: str, text: str) -> None:

@@ -4,10 +4,11 @@ Effects: processes and namespaces. The child is a fork, not another program: wha
 loaded again. So it is made before anything secret is open, and closes all but its end of a socket.
 
 What the kernel holds it to: a user and group of its own without others, no capability in any set, no way to gain one
-(`no_new_privs`); namespaces of its own of processes, mounts (all read-only), networks (none) and System V objects; no
-socket to be made and no process to be traced (`refused_calls`); files of no byte; bounds of memory, CPU time and
-processes. It dies with this process, and what it started dies with it. Where the agent lacks CAP_SYS_ADMIN, as in a
-container, there are no such namespaces: `Powerless.is_enclosed`.
+(`no_new_privs`); namespaces of its own of processes (with a /proc that shows no others), mounts (all read-only),
+networks (none) and System V objects; no socket to be made, no namespace, and no process to be traced (`refused_calls`);
+files of no byte; bounds of memory, CPU time and processes. It dies with this process, and what it started dies with it.
+Where the agent lacks CAP_SYS_ADMIN, as in a container, there are no such namespaces (`Powerless.is_enclosed`), and what
+it started may outlive both: it needs to start processes, since git is one.
 """
 
 import ctypes

@@ -53,6 +53,18 @@ class Pause:
             return PauseState.OVER
         return PauseState.IN_FORCE if now >= self.since - LEEWAY else PauseState.CLOCK_BEHIND
 
+    @staticmethod
+    def check_name(one: ResourceId) -> None:
+        """Refuse what looks like a pattern and is none: whoever writes it means more than one resource.
+
+        Raises:
+            ValueError: `*` is a part of its name; the message says what is wrong.
+        """
+        if EVERY in one.name and one.name != EVERY:
+            raise ValueError(
+                f"'{one}' would be a pattern; there is {one.type}:{EVERY} for all of the type, and no other"
+            )
+
     @property
     def is_whole(self) -> bool:
         """Whether it is for the whole host."""

@@ -22,6 +22,7 @@ from datum.repository.https import HELPER
 from datum.repository.packs import pack_fault
 from datum.repository.remote import Remote
 from datum.repository.route import Download
+from datum.repository.sharing import show
 from datum.repository.store import create_store, name_commit, remove_store
 from datum.repository.transport import INCOMING
 
@@ -70,10 +71,13 @@ class SourceAccount:
         It shows the files that the remote's access names, of secrets those alone which such a program reads itself, and
         the given folders.
         """
+        return self.seeing(writable=writable, readable=(*map(Path, remote.read_by_programs), *readable))
+
+    def seeing(self, *, writable: Sequence[Path], readable: Sequence[Path]) -> Self:
+        """Return the account with a door that shows the given files and folders, and no secret."""
         if self.door is None:
             return self
-        needed = (*remote.read_by_programs, *map(str, readable))
-        return evolve(self, run=self.door(writable=tuple(map(str, writable)), readable=needed))
+        return evolve(self, run=self.door(writable=tuple(map(str, writable)), readable=tuple(map(str, readable))))
 
 
 def check_needed(account: SourceAccount) -> None:
@@ -116,9 +120,9 @@ def hand_over(quarantine: Path, mirror: Path, account: SourceAccount) -> None:
         _require(parent, "-x", account)
     readers = account.gid if account.readers is None else account.readers
     for folder, _, names in os.walk(mirror):
-        _show(Path(folder), readers, _MIRROR_FOLDER)
+        show(Path(folder), readers, _MIRROR_FOLDER)
         for name in names:
-            _show(Path(folder, name), readers, stat.S_IMODE(os.lstat(Path(folder, name)).st_mode) | stat.S_IRGRP)
+            show(Path(folder, name), readers)
     # Nobody else can enter it until it is given away itself, which is last.
     quarantine.chmod(_OWN_FOLDER)
     for folder, folders, names in os.walk(quarantine, topdown=False):
@@ -146,6 +150,22 @@ def take_back(
         OSError: something cannot be written.
         RepositoryUnreachableError: `fetch-not-taken`: what is there is not what a fetch leaves.
     """
+    if fault := take_pack(quarantine, account, byte_limit=download.byte_limit, alternate=alternate, aside=aside):
+        _not_taken(download, fault)
+    name_commit(quarantine, INCOMING, download.commit)
+
+
+def take_pack(quarantine: Path, account: SourceAccount, *, byte_limit: int, alternate: Path | None, aside: Path) -> str:
+    """Put a store of this process's own in the place of one that was handed over, with a copy of the pack in it.
+
+    For the arguments see `take_back`.
+
+    Returns:
+        Why the pack is not taken; empty: it is, or there is none.
+
+    Raises:
+        OSError: something cannot be written.
+    """
     remove_store(aside)
     os.chown(quarantine, os.geteuid(), os.getegid(), follow_symlinks=False)
     quarantine.chmod(_OWN_FOLDER)
@@ -153,10 +173,10 @@ def take_back(
     create_store(quarantine, alternate=alternate)
     with ExitStack() as stack:
         packs = _open_packs(aside, stack)
-        if packs is not None:
-            _take_pack(packs, quarantine / "objects/pack", account, download)
-    name_commit(quarantine, INCOMING, download.commit)
-    remove_store(aside)
+        fault = "" if packs is None else _copy_pack(packs, quarantine / "objects/pack", account, byte_limit)
+    if not fault:
+        remove_store(aside)
+    return fault
 
 
 def _open_packs(store: Path, stack: ExitStack) -> int | None:
@@ -173,24 +193,25 @@ def _open_packs(store: Path, stack: ExitStack) -> int | None:
     return folder
 
 
-def _take_pack(packs: int, target: Path, account: SourceAccount, download: Download) -> None:
+def _copy_pack(packs: int, target: Path, account: SourceAccount, limit: int) -> str:
+    """Copy the one pack and its index; return why that is not done."""
     with os.scandir(packs) as entries:
-        fetched = [
+        left = [
             name
             for name in (entry.name for entry in entries)
             if _PACK.fullmatch(name) and _is_fetched(os.stat(name, dir_fd=packs, follow_symlinks=False), account)
         ]
-    if not fetched:
-        return
-    if len(fetched) > 1:
-        _not_taken(download, f"it left {len(fetched)} packs, and a fetch leaves one")
-    pack = fetched[0]
+    if not left:
+        return ""
+    if len(left) > 1:
+        return f"it left {len(left)} packs, and git leaves one"
+    pack = left[0]
     index = f"{pack.removesuffix('.pack')}.idx"
     for name in (pack, index):
-        if not _copy(name, packs, target / name, account, download.byte_limit):
-            _not_taken(download, f"{name} is not there, is no file of the account's own, or is too large")
-    if fault := pack_fault(target / pack, target / index):
-        _not_taken(download, f"{pack} is no pack as git writes it: {fault}")
+        if not _copy(name, packs, target / name, account, limit):
+            return f"{name} is not there, is no file of the account's own, or is too large"
+    fault = pack_fault(target / pack, target / index)
+    return f"{pack} is no pack as git writes it: {fault}" if fault else ""
 
 
 def _is_fetched(status: os.stat_result, account: SourceAccount) -> bool:
@@ -273,14 +294,6 @@ def _allows(status: os.stat_result, right: int, account: SourceAccount) -> bool:
     elif status.st_gid == account.gid:
         right <<= 3
     return bool(status.st_mode & right)
-
-
-def _show(path: Path, gid: int, mode: int) -> None:
-    status = path.lstat()
-    if status.st_gid != gid:
-        os.chown(path, -1, gid, follow_symlinks=False)
-    if stat.S_IMODE(status.st_mode) != mode and not stat.S_ISLNK(status.st_mode):
-        path.chmod(mode)
 
 
 def _not_taken(download: Download, reason: str) -> NoReturn:

@@ -23,7 +23,7 @@ from datum.provider.host import ProgramRunner
 from datum.repository import store
 from datum.repository.remote import Remote, Transport
 from datum.repository.route import Download
-from datum.repository.transport import INCOMING, ask_remote, fetch_commit, repack
+from datum.repository.transport import INCOMING, ask_remote, fetch_commit
 
 if TYPE_CHECKING:
     # Importing pygit2 costs more than a poll that finds nothing new.
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 MAX_PACKS: Final = 20
 """With more packs than this the mirror is repacked (design 3.1)."""
 
-_REPACK_SECONDS: Final = 600.0
 ADVICE: Final = "The next pass that reaches the remote fetches the revision anew; nothing has to be done by hand."
 """What a person can do when an object of a mirror is missing or damaged."""
 
@@ -206,8 +205,9 @@ class Mirror:
             store.keep_commits(self._mirror, [revision.commit])
             store.remove_store(self._quarantine)
             if store.pack_count(self._mirror) > MAX_PACKS:
-                # One that fails is tried again by the next promotion.
-                repack(self._run, self._mirror, timeout=_REPACK_SECONDS)
+                from datum.repository.repacking import repack_mirror  # One that fails is tried again.
+
+                repack_mirror(self._run, self._mirror, self._account, work=self._quarantine, aside=self._taken)
                 self._reopen()
 
     def discard(self) -> None:

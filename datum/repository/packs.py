@@ -6,9 +6,10 @@ it. The format is that of gitformat-pack(5). What an object holds is not looked 
 
 import hashlib
 import mmap
-import struct
+import sys
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,6 +21,7 @@ _SHORTEST: Final = 9
 _INDEX_MAGIC: Final = b"\377tOc\0\0\0\2"
 _NAMES: Final = len(_INDEX_MAGIC) + 256 * 4
 _FAR: Final = 1 << 31
+_FAR_SIZE: Final = 8
 _CHUNK: Final = 1 << 20
 
 
@@ -44,6 +46,18 @@ def pack_fault(pack: Path, index: Path) -> str:
             return _pack_fault(packed, pack.stem) or _index_fault(indexed, packed)
 
 
+def names_of(index: Path) -> Iterator[bytes]:
+    """Yield the names of objects in an index that has no fault, in order.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with index.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as indexed:
+        count = int.from_bytes(indexed[_NAMES - 4 : _NAMES])
+        for start in range(_NAMES, _NAMES + count * _HASH, _HASH):
+            yield indexed[start : start + _HASH]
+
+
 def _pack_fault(packed: mmap.mmap, name: str) -> str:
     count = _count(packed)
     if packed[: len(_PACK_MAGIC)] != _PACK_MAGIC or count * _SHORTEST > len(packed):
@@ -58,15 +72,15 @@ def _index_fault(indexed: mmap.mmap, packed: mmap.mmap) -> str:
     offsets_at = _NAMES + count * (_HASH + 4)
     far_at = offsets_at + count * 4
     far_size = len(indexed) - far_at - 2 * _HASH
-    if indexed[: len(_INDEX_MAGIC)] != _INDEX_MAGIC or not 0 <= far_size <= count * 8 or far_size % 8:
+    if indexed[: len(_INDEX_MAGIC)] != _INDEX_MAGIC or not 0 <= far_size <= count * _FAR_SIZE or far_size % _FAR_SIZE:
         return "its index is of another shape"
     if indexed[-2 * _HASH : -_HASH] != packed[-_HASH:] or _trailer(indexed) != indexed[-_HASH:]:
         return "its index is of another pack"
     if not _is_sorted(indexed, count):
         return "the names in its index are in no order"
-    near = _numbers("I", indexed[offsets_at:far_at])
-    far = _numbers("Q", indexed[far_at : far_at + far_size])
-    return "" if _are_within(near, far, len(packed) - _HASH) else "its index leads out of it"
+    far = partial(_far_place, indexed, far_at, far_size)
+    places = (far(place ^ _FAR) if place & _FAR else place for place in _numbers(indexed, offsets_at, far_at))
+    return "" if _are_within(places, len(packed) - _HASH) else "its index leads out of it"
 
 
 def _count(packed: mmap.mmap) -> int:
@@ -94,28 +108,27 @@ def _is_sorted(indexed: mmap.mmap, count: int) -> bool:
         last = name
         firsts[name[0]] += 1
     total = 0
-    for said, more in zip(_numbers("I", indexed[len(_INDEX_MAGIC) : _NAMES]), firsts, strict=True):
+    for said, more in zip(_numbers(indexed, len(_INDEX_MAGIC), _NAMES), firsts, strict=True):
         total += more
         if said != total:
             return False
     return True
 
 
-def _are_within(near: "array[int]", far: "array[int]", end: int) -> bool:
-    def place(offset: int) -> int:
-        if not offset & _FAR:
-            return offset
-        number = offset ^ _FAR
-        return far[number] if number < len(far) else end
-
-    return _all_within(map(place, near), end)
-
-
-def _all_within(places: Iterable[int], end: int) -> bool:
+def _are_within(places: Iterable[int], end: int) -> bool:
     return all(_PACK_HEADER <= place < end for place in places)
 
 
-def _numbers(kind: str, data: bytes) -> "array[int]":
-    # Network order, as all of the format.
-    size = struct.calcsize(f">{kind}")
-    return array("Q", struct.unpack(f">{len(data) // size}{kind}", data))
+def _far_place(indexed: mmap.mmap, start: int, size: int, number: int) -> int:
+    """Return a place that needs more than 31 bits; -1: the index has none of that number."""
+    at = start + number * _FAR_SIZE
+    return int.from_bytes(indexed[at : at + _FAR_SIZE]) if number < size // _FAR_SIZE else -1
+
+
+def _numbers(indexed: mmap.mmap, start: int, end: int) -> Iterator[int]:
+    """Yield numbers of 32 bits in network order; of an index of any size only a part is in memory at once."""
+    for at in range(start, end, _CHUNK):
+        numbers = array("I", indexed[at : min(at + _CHUNK, end)])
+        if sys.byteorder == "little":
+            numbers.byteswap()
+        yield from numbers

@@ -98,5 +98,15 @@ def bounded(remote: Remote, memory: int, *limits: str) -> tuple[str, ...]:
     """
     if remote.transport is Transport.FILE:
         return ("prlimit", "--core=0", *limits, "--")
+    return confined(memory, *limits)
+
+
+def confined(memory: int, *limits: str) -> tuple[str, ...]:
+    """Return what starts a program within bounds, without new rights, that reads what foreign servers sent.
+
+    Args:
+        memory: bytes.
+        limits: options of prlimit(1).
+    """
     # It ends with this process: nobody else would end it at its deadline.
     return ("setpriv", "--no-new-privs", "--pdeathsig", "KILL", "prlimit", "--core=0", f"--as={memory}", *limits, "--")

@@ -5,6 +5,7 @@ What is written into a store later is its writer's alone again, until it is shar
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -28,10 +29,9 @@ def share_store(store: Path, gid: int) -> None:
             continue
         _make_passable(each.parent, gid)
         for folder, _, names in os.walk(each):
-            _show(Path(folder), gid, _FOLDER_MODE)
+            show(Path(folder), gid, _FOLDER_MODE)
             for name in names:
-                path = Path(folder, name)
-                _show(path, gid, stat.S_IMODE(path.lstat().st_mode) | stat.S_IRGRP)
+                show(Path(folder, name), gid)
 
 
 def _alternates(store: Path) -> tuple[Path, ...]:
@@ -64,9 +64,23 @@ def _make_passable(folder: Path, gid: int) -> None:
             )
 
 
-def _show(path: Path, gid: int, mode: int) -> None:
-    status = path.lstat()
-    if status.st_gid != gid:
-        os.chown(path, -1, gid, follow_symlinks=False)
-    if stat.S_IMODE(status.st_mode) != mode and not stat.S_ISLNK(status.st_mode):
-        path.chmod(mode)
+def show(path: Path, gid: int, mode: int | None = None) -> None:
+    """Give a file or folder to a group. What is gone is passed over: a pass names and drops what it writes meanwhile.
+
+    Args:
+        path: what; a link is not followed.
+        gid: the group.
+        mode: of it; None: as it is, and readable for the group.
+
+    Raises:
+        OSError: rights cannot be changed.
+    """
+    with suppress(FileNotFoundError):
+        status = path.lstat()
+        before = stat.S_IMODE(status.st_mode)
+        if mode is None:
+            mode = before | stat.S_IRGRP
+        if status.st_gid != gid:
+            os.chown(path, -1, gid, follow_symlinks=False)
+        if before != mode and not stat.S_ISLNK(status.st_mode):
+            path.chmod(mode)

@@ -15,6 +15,7 @@ from typing import Final
 from datum.repository.removal import remove_whatever
 
 KEPT: Final = "refs/datum"
+_NO_BRANCH: Final = "ref: refs/heads/none\n"
 """Folder of the refs that hold on to revisions; each is named by its commit."""
 
 # Packs, and objects on their own.
@@ -49,13 +50,21 @@ def frame_store(path: Path, *, alternate: Path | None) -> None:
     (path / "config").write_text(_CONFIG)
     if alternate is not None:
         (path / "objects/info/alternates").write_bytes(os.fsencode(alternate / "objects") + b"\n")
-    (path / "HEAD").write_text("ref: refs/heads/none\n")
+    (path / "HEAD").write_text(_NO_BRANCH)
 
 
 def name_commit(path: Path, ref: str, commit: str) -> None:
     """Make a ref of a store that is not kept yet: not synced."""
     (path / ref).parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
     (path / ref).write_text(f"{commit}\n")
+
+
+def is_made_here(path: Path) -> bool:
+    """Whether a store is one that `make_store` made: no branch of anybody is its HEAD."""
+    try:
+        return (path / "HEAD").read_text(errors="replace") == _NO_BRANCH
+    except OSError:
+        return False
 
 
 def is_store(path: Path) -> bool:
@@ -131,6 +140,22 @@ def find_leftovers(store: Path) -> Iterator[str]:
 def pack_count(store: Path) -> int:
     """Return how many packs a store has."""
     return len(list((store / "objects/pack").glob("pack-*.pack")))
+
+
+def packs_of(store: Path) -> tuple[Path, ...]:
+    """Return the packs of a store that have an index, without which nobody reads one."""
+    found = sorted((store / "objects/pack").glob("pack-*.pack"))
+    return tuple(pack for pack in found if pack.with_suffix(".idx").is_file())
+
+
+def drop_packs(store: Path, *, keep: str) -> None:
+    """Remove the packs of a store but for one, of each the index first: without it none of it is looked for."""
+    folder = store / "objects/pack"
+    for pack in sorted(folder.glob("pack-*.pack")):
+        if pack.name != keep:
+            for suffix in (".idx", ".rev", ".pack"):
+                pack.with_suffix(suffix).unlink(missing_ok=True)
+    _sync(folder)
 
 
 def store_size(store: Path) -> int:

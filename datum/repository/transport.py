@@ -21,7 +21,7 @@ from datum.provider.host import Command, CommandOutcome, HostError, ProgramRunne
 from datum.repository.explain import SPEAK_2, no_ref, not_understood, unanswered, unfetched, without_protocol_2
 from datum.repository.packets import Listing, RemoteRef, parse_listing, refs_request
 from datum.repository.remote import Remote, Transport, full_names, is_full_name
-from datum.repository.route import FETCH_MEMORY, GIT_ENVIRONMENT, Download, Route, bounded, file_route
+from datum.repository.route import FETCH_MEMORY, GIT_ENVIRONMENT, Download, Route, bounded, confined, file_route
 
 if TYPE_CHECKING:
     from datum.repository.access import Reader
@@ -138,7 +138,7 @@ def repack(run: ProgramRunner, store: Path, *, timeout: float) -> bool:
 
     Nothing is removed before the new pack is complete, so being killed costs disk space only.
     """
-    argv = ("git", f"--git-dir={store}", "repack", "-a", "-d", "-k", "-n", "-q")
+    argv = (*confined(FETCH_MEMORY), "git", f"--git-dir={store}", "repack", "-a", "-d", "-k", "-n", "-q")
     try:
         outcome = run(Command(argv, timeout=timeout, environment=GIT_ENVIRONMENT, success=_ANY_END))
     except HostError:

@@ -69,15 +69,18 @@ def write_pause_bytes(path: Path, data: bytes) -> None:
     """
     with _alone(path, "written"):
         temporary = path.with_name(f".{path.name}.part")
-        temporary.unlink(missing_ok=True)
+        _unlink(temporary)
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
             with os.fdopen(descriptor, "wb") as stream:
-                # Whatever the caller's umask: who may not read it cannot tell why nothing changes.
+                # Whatever the caller's umask: who may look into the folder may read why nothing changes.
                 os.fchmod(descriptor, 0o644)
                 stream.write(data)
                 stream.flush()
                 os.fsync(descriptor)
+            with suppress(FileNotFoundError):
+                if _is_folder(path):
+                    path.rmdir()
             temporary.replace(path)
         except BaseException:
             with suppress(OSError):
@@ -87,19 +90,37 @@ def write_pause_bytes(path: Path, data: bytes) -> None:
 
 
 def remove_pause(path: Path) -> bool:
-    """Remove the file, whatever is in it, durably; return whether there was one.
+    """Remove the file, whatever is in it, or an empty folder in its place, durably; return whether there was one.
 
     Raises:
         StateError: it cannot be removed.
     """
     with _alone(path, "removed"):
-        path.with_name(f".{path.name}.part").unlink(missing_ok=True)
-        try:
-            path.unlink()
-        except FileNotFoundError:
+        _unlink(path.with_name(f".{path.name}.part"))
+        if not _unlink(path):
             return False
         sync_folder(path.parent)
         return True
+
+
+def _unlink(path: Path) -> bool:
+    """Remove a file or an empty folder; return whether there was one.
+
+    Looked for first: what is mounted read-only refuses to remove what is not there, too.
+    """
+    try:
+        is_folder = _is_folder(path)
+    except FileNotFoundError:
+        return False
+    if is_folder:
+        path.rmdir()
+    else:
+        path.unlink(missing_ok=True)
+    return True
+
+
+def _is_folder(path: Path) -> bool:
+    return stat.S_ISDIR(path.lstat().st_mode)
 
 
 @contextmanager
@@ -123,6 +144,7 @@ def _alone(path: Path, what: str) -> Iterator[None]:
                 code="pause-unwritable",
                 summary=f"The pause cannot be {what}.",
                 detail=f"{path}: {error.strerror}. Nothing was changed.",
-                hint="make room and rights for it; 'systemctl stop datum.timer' keeps passes from beginning meanwhile",
+                hint="make room and rights for it, and move away what is no file there; 'systemctl stop datum.timer' "
+                "keeps passes from beginning meanwhile",
             )
         ) from error

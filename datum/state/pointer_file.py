@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from datum.diagnostics import Diagnostic, SourceLocation
-from datum.errors import SettingsError, StateError
+from datum.errors import PermissionRefusedError, SettingsError, StateError
 from datum.model.identity import HostName
 from datum.model.json import JsonValue
 from datum.model.pointer import Pointer, TrailEntry
@@ -56,6 +56,7 @@ def read_pointer(path: Path) -> Pointer | None:
 
     Raises:
         StateError: the file is there and cannot be used: unsafe, unreadable, damaged, or of a newer datum.
+        PermissionRefusedError: the caller may not read it.
     """
     _check_folder(path)
     data = _read_bytes(path)
@@ -185,7 +186,7 @@ def _check_folder(path: Path) -> None:
         "The state directory cannot be trusted",
         f"others than root and the caller can write in it (user {status.st_uid}, group {status.st_gid}, "
         f"mode {stat.S_IMODE(status.st_mode):04o}), so they can take the pointer away and put another mirror there",
-        f"find out who did; then `chown root` and `chmod 0755 {path.parent}`, and run datum again",
+        f"find out who did; then `chown root {path.parent}` and `chmod go-w {path.parent}`, and run datum again",
     )
 
 
@@ -210,13 +211,16 @@ def _refuse_unsafe(path: Path, why: str) -> NoReturn:
 
 
 def _refuse_unreadable(path: Path, error: OSError) -> NoReturn:
-    raise _state_error(
+    found = _state_error(
         path,
         "pointer-unreadable",
         "The pointer cannot be read",
         f"reading it failed ({error.strerror})",
         "run datum as the user who owns it (root on a running system), and check the disk",
-    ) from error
+    )
+    if error.errno in {errno.EACCES, errno.EPERM} and os.geteuid() != 0:
+        raise PermissionRefusedError(*found.diagnostics) from error
+    raise found from error
 
 
 def _parse(data: bytes, path: Path) -> Mapping[str, JsonValue]:

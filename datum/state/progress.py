@@ -41,6 +41,11 @@ class Progress:
     asked_by: str = ""
 
 
+def is_of_run(name: str) -> bool:
+    """Whether a file in the folder `run` is one that a pass shows itself by."""
+    return name in {_FILE, f"{_FILE}.new"}
+
+
 _FIELDS: Final = tuple(fields_dict(Progress))
 
 

@@ -29,8 +29,14 @@ _NAME: Final = re.compile(
 _RESULT: Final = re.compile(r"(?P<ticket>[0-9]{10})\.(?:result|part)")
 # A request that is being made; only the holder of the mutex has one.
 _NEW: Final = "new"
+_MUTEX: Final = "mutex"
 # Bytes of a note that are read.
 _MOST_NOTED: Final = 4096
+
+
+def is_of_queue(name: str) -> bool:
+    """Whether a name in the folder of the queue is one that the queue gives."""
+    return name in {_MUTEX, _NEW} or Turn.parse(name) is not None or _RESULT.fullmatch(name) is not None
 
 
 class Role(enum.StrEnum):
@@ -134,7 +140,7 @@ class Queue:
     def mutex(self) -> Iterator[bool]:
         """Hold the queue still; gives False, and holds nothing, while somebody else does."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        held = HeldFile.take(self.folder / "mutex")
+        held = HeldFile.take(self.folder / _MUTEX)
         try:
             yield held is not None
         finally:

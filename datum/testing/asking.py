@@ -20,6 +20,8 @@ def _pause(who: str, reason: str, since: int, length: int, only: frozenset[Resou
     return Pause(who, reason, since, since + length, tuple(sorted(only)))
 
 
+# A pause names one resource by its whole name, or all of a type.
+_plain = resource_ids.filter(lambda one: EVERY not in one.name)
 _whole_types = resource_ids.map(lambda one: ResourceId(one.type, EVERY))
 
 _SAID = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12).filter(str.strip)
@@ -30,6 +32,6 @@ pauses = st.builds(
     _SAID,
     st.integers(0, 2**32),
     st.integers(1, LONGEST),
-    st.frozensets(resource_ids | _whole_types, max_size=3),
+    st.frozensets(_plain | _whole_types, max_size=3),
 )
 """Pauses of a host, or of some resources and types."""

@@ -56,6 +56,7 @@ NOT_CODES: Final = {
     "ntfs-3g": "a package, and its type of file system",
     "openssh-client": "a package",
     "openssh-server": "a package",
+    "pack-objects": "a command of git",
     "read-back-ignored": "a cause of NotApplicable, on the page of its type",
     "read-only-kernel": "a cause of NotApplicable, on the page of its type",
     "reinst-required": "a state of packages, in dpkg's words",

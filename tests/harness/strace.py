@@ -126,6 +126,15 @@ def inject(
     return Strace().inject(argv, syscall, when=when, signal=signal, error=error, path=path)
 
 
+def own_calls(calls: Sequence[Call]) -> list[Call]:
+    """Return the calls that the traced command makes itself: its process is there before all others, and so the lowest.
+
+    It need not be the first to make one of the calls that are traced.
+    """
+    first = min((call.pid for call in calls), default=0)
+    return [call for call in calls if call.pid == first]
+
+
 def parse(log: str) -> list[Call]:
     """Return the calls of a log written with ``strace -f -o``; two halves of one become one."""
     calls: list[Call] = []

@@ -132,9 +132,32 @@ def test_a_masked_timer_is_told_before_anything_is_written(host: TimerHost) -> N
     datum(host, *INIT, "--no-timer")
 
 
-def test_from_a_path_no_account_is_made(host: TimerHost) -> None:
-    datum(host, *INIT, "--no-timer")
+def test_from_a_path_the_account_that_reads_revisions_is_made_alone(host: TimerHost) -> None:
+    """No server is talked to; the next pass reads as that account what this init shared with nobody's."""
+    said = datum(host, *INIT, "--no-timer")
+    assert "made the account datum-resolve, under which revisions are read" in said
     assert not host.sh("getent passwd datum-source")
+    assert host.sh("getent passwd datum-resolve").split(":")[4:] == [
+        "datum, reading revisions",
+        "/nonexistent",
+        "/usr/sbin/nologin",
+    ]
+    assert "made the account" not in datum(host, *INIT, "--no-timer")
+    datum(host, "apply")
+
+
+def test_a_command_that_no_unit_can_name_is_told_before_anything_is_written(
+    host: TimerHost, agent_bind: AgentBind
+) -> None:
+    """As `python -m datum` without the command beside it, and as one that others than root may write."""
+    host.machine.run(["mv", "/usr/bin/datum", "/usr/bin/other"])
+    done = host.machine.run([*agent_bind.argv, *INIT], env=agent_bind.env, check=False)
+    assert (done.returncode, "[units-executable]" in done.stderr) == (64, True), done
+    host.machine.run(["mv", "/usr/bin/other", "/usr/bin/datum"])
+    host.machine.run(["chmod", "g+w", "/usr/bin/datum"])
+    assert "others than root can change /usr/bin/datum" in datum(host, *INIT, code=64)
+    host.machine.run(["test", "!", "-e", CONFIG])
+    host.machine.run(["test", "!", "-e", "/var/lib/datum"])
 
 
 def test_leaving_takes_the_timer_along_and_keeps_what_was_enforced(host: TimerHost) -> None:

@@ -27,8 +27,8 @@ class Served:
         line = ("init", "--repo", self.url, "--host", "web1", *access, "--anchor", anchor.strip(), "--no-timer")
         return self.host.run([*self.agent.argv, *line, *words], env=self.agent.env).stdout
 
-    def has_account(self) -> bool:
-        return not self.host.run(["getent", "passwd", "datum-source"], check=False).returncode
+    def has_account(self, name: str = "datum-source") -> bool:
+        return not self.host.run(["getent", "passwd", name], check=False).returncode
 
 
 @pytest.fixture
@@ -52,7 +52,9 @@ def test_the_account_is_made_told_and_fetches_from_the_first_contact_on(served: 
     assert not served.has_account()
     said = served.init()
     assert "made the account datum-source, under which servers are talked to" in said
+    assert "made the account datum-resolve, under which revisions are read" in said
     assert served.has_account()
+    assert served.has_account("datum-resolve")
     assert json.loads(served.init("--json"))["remarks"] == []
     served.host.run([*served.agent.argv, "apply"], env=served.agent.env)
     assert served.host.read("/etc/motd") == b"hello\n"
@@ -61,4 +63,5 @@ def test_the_account_is_made_told_and_fetches_from_the_first_contact_on(served: 
 def test_with_no_account_none_is_made(served: Served) -> None:
     said = served.init("--no-account")
     assert "made the account" not in said
+    assert not served.has_account("datum-resolve")
     assert not served.has_account()

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from attrs import define, field
 
+from datum.agent.wiring import source_door
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryUnreachableError, StateError
 from datum.host.names import Account
 from datum.host.program import run_program
 from datum.model.revision import Revision
-from datum.provider.host import Command, CommandOutcome
+from datum.provider.host import Command, CommandOutcome, HostError
 from datum.repository import account as account_module
 from datum.repository.account import SourceAccount, hand_over
 from datum.repository.mirror import Mirror
@@ -385,3 +386,121 @@ def test_a_failed_fetch_leaves_nothing(net: Net) -> None:
         net.mirror.fetch(net.remote, "main", Revision("1" * 40), timeout=20, byte_limit=10_000_000)
     assert not (net.state / "quarantine").exists()
     net.mirror.fetch(net.remote, "main", revision, timeout=20, byte_limit=10_000_000)
+
+
+def packs(store: Path) -> list[Path]:
+    return sorted((store / "objects/pack").glob("*.pack"))
+
+
+def fill(net: Net, count: int) -> list[Revision]:
+    """Have the mirror hold so many packs; the last revision but one is of a branch that is dropped again."""
+    taken = []
+    for number in range(count):
+        net.repository.commit({f"files/{number}": os.urandom(300).hex()})
+        if number == count - 2:
+            net.repository.git("commit", "--amend", "-m", "dropped")
+            taken.append(net.take())
+            net.repository.git("reset", "--hard", "--quiet", "HEAD~1")
+        else:
+            taken.append(net.take())
+    return taken
+
+
+def test_the_mirror_is_repacked_under_the_account(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It unpacks what a server sent, and that this passed fsck is the account's word. No object is lost."""
+    monkeypatch.setattr("datum.repository.mirror.MAX_PACKS", 4)
+    taken = fill(net, 4)
+    ran: list[Command] = []
+
+    def run(command: Command) -> CommandOutcome:
+        ran.append(command)
+        return run_program(command)
+
+    monkeypatch.setattr(net.mirror, "_run", run)
+    net.repository.commit({"fleet.yaml": "last\n"})
+    net.mirror.keep(taken[:1])
+    taken.append(net.take())
+    (made,) = packs(net.store)
+    (repacking,) = (command for command in net.commands if "pack-objects" in command.argv)
+    assert repacking.argv[:2] == ("setpriv", "--no-new-privs")
+    bounds = repacking.argv[: repacking.argv.index("git")]
+    assert {word.partition("=")[0] for word in bounds} >= {"--as", "--fsize", "--core"}
+    assert not ran
+    status = made.stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (os.geteuid(), NOBODY, 0o440)
+    assert not owned(net.state)
+    assert sorted(path.name for path in net.state.iterdir()) == ["mirror.git"]
+    with Mirror.open(net.state, run_program) as again:
+        assert again.is_sound(taken)
+    subprocess.run(["git", "-C", str(net.store), "fsck", "--full", "--strict"], check=True, capture_output=True)
+    net.repository.commit({"fleet.yaml": "more\n"})
+    net.take()
+    assert len(packs(net.store)) == 2
+
+
+def test_the_account_repacks_with_few_files_in_view(net: Net, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The state directory is hidden but for the mirror and the store that is written."""
+    taken = fill(net, 2)
+    monkeypatch.setattr("datum.repository.mirror.MAX_PACKS", 2)
+    door = source_door(Account("nobody", NOBODY, NOBODY, groups=(NOBODY,)), (str(net.state),))
+    account = SourceAccount(NOBODY, NOBODY, door(), door)
+    net.repository.commit({"fleet.yaml": "last\n"})
+    with Mirror.open(net.state, run_program, account=account) as net.mirror:
+        taken.append(net.take())
+        assert len(packs(net.store)) == 1
+        assert net.mirror.is_sound(taken)
+
+
+@pytest.mark.parametrize("what", ["less", "nothing", "two", "damaged", "fails"])
+def test_a_repacked_pack_that_is_no_such_thing_is_not_taken(
+    net: Net, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """The packs that are there stay, the pass goes on, and the next promotion tries again."""
+    monkeypatch.setattr("datum.repository.mirror.MAX_PACKS", 2)
+    taken = fill(net, 2)
+    before = packs(net.store)
+    work = net.state / "quarantine/objects/pack"
+
+    def mischief() -> None:
+        if "pack-objects" not in net.commands[-1].argv:
+            return
+        made = next(work.glob("*.pack"))
+        other = before[0]
+        if what == "damaged":
+            made.chmod(0o600)
+            made.write_bytes(made.read_bytes()[:-1] + b"x")
+            return
+        if what == "fails":
+            raise HostError("It was late.")
+        if what in {"less", "nothing"}:
+            made.unlink()
+            made.with_suffix(".idx").unlink()
+        if what in {"less", "two"}:
+            for suffix in (".pack", ".idx"):
+                shutil.copy(other.with_suffix(suffix), work)
+                os.chown(work / other.with_suffix(suffix).name, NOBODY, NOBODY)
+
+    net.mischief = mischief
+    net.repository.commit({"fleet.yaml": "last\n"})
+    taken.append(net.take())
+    assert set(before) < set(packs(net.store))
+    assert len(packs(net.store)) == 3
+    assert sorted(path.name for path in net.state.iterdir()) == ["mirror.git"]
+    assert net.mirror.is_sound(taken)
+    net.mischief = lambda: None
+    net.repository.commit({"fleet.yaml": "again\n"})
+    taken.append(net.take())
+    assert len(packs(net.store)) == 1
+    assert net.mirror.is_sound(taken)
+
+
+def test_a_plan_before_enrolment_fetches_as_the_account(net: Net) -> None:
+    """There is no state directory yet, and a plan makes none."""
+    (net.state.parent / "own").mkdir()
+    account = SourceAccount(NOBODY, NOBODY, enclosed)
+    state = net.state.parent / "var/lib/datum"
+    with Mirror.open(state, run_program, temporary=net.state.parent / "own", account=account) as plan:
+        revision = plan.ask(net.remote, "main", timeout=20)
+        plan.fetch(net.remote, "main", revision, timeout=20, byte_limit=10_000_000)
+        assert plan.tree(revision).read("fleet.yaml") == b"one\n"
+    assert not state.parent.parent.exists()

@@ -2,6 +2,8 @@
 
 from fnmatch import fnmatchcase
 
+import pytest
+
 from scripts.debian.distributions import version_of
 from tests.architecture.tracked import ROOT
 from tests.harness.changes import Kind
@@ -82,6 +84,29 @@ def test_a_removal_that_need_not_be_waited_for_fails_and_the_timer_goes_on(insta
     assert installed.end_pass(process)["outcome"] == "converged"
     assert installed.sh("dpkg --verify datum-agent; dpkg --audit") == ""
     installed.dpkg("-r", "datum-agent")
+
+
+@pytest.mark.parametrize(
+    "begun",
+    [
+        "setpriv --reuid 65534 --clear-groups bash -c 'exec -a {python} sleep 600'",
+        "setpriv --reuid 65534 --clear-groups {python} -c 'import time; time.sleep(600)'",
+        # As su does, which anybody can start by any name, and which is root's.
+        "bash -c 'exec -a {python} sleep 600'",
+    ],
+    ids=["another's program", "another's Python", "a program of root's"],
+)
+def test_a_removal_waits_for_passes_only(installed: PackagedHost, begun: str) -> None:
+    (version,) = installed.versions()
+    python = f"/usr/lib/datum/versions/{version}/bin/python"
+    process = installed.machine.popen(["sh", "-c", f"exec {begun.format(python=python)}"])
+    installed.await_true(f"echo {python} | grep -qszaxFf - /proc/[0-9]*/cmdline")
+    said = installed.dpkg("-r", "datum-agent")
+    assert "waiting" not in said
+    assert process.poll() is None
+    assert installed.sh("ls -d /usr/lib/datum 2>/dev/null") == ""
+    installed.sh("pkill -KILL -f '^sleep 600|^/usr/lib/datum/'; pkill -KILL -x sleep")
+    process.communicate(timeout=60)
 
 
 def test_a_pass_that_removes_its_own_package_ends_well(installed: PackagedHost) -> None:

@@ -208,6 +208,10 @@ def no_reports(host: Scene) -> None:
     shutil.rmtree(host.root / REPORTS)
 
 
+def damaged_report(host: Scene) -> None:
+    max((host.root / REPORTS).glob("*.json"), key=lambda path: path.stat().st_mtime_ns).write_text("{")
+
+
 def held(host: Scene) -> None:
     host.write(CONFIG, host.at(CONFIG).read_text() + "enforcement: hold\n")
 
@@ -233,7 +237,7 @@ BROKEN: Final[list[tuple[Break, str, str, str]]] = [
     (open_state, "pointer", "fault", "cannot be trusted"),
     (no_mirror, "mirror", "warning", "There is no mirror"),
     (damaged_mirror, "mirror", "warning", "not whole"),
-    (stale_lock, "mirror", "warning", "left 1 files"),
+    (stale_lock, "mirror", "warning", "left 1 file in"),
     (quarantined, "quarantined-revisions", "warning", "9" * 12),
     (repository_gone, "remote-repository", "fault", "does not exist"),
     (no_repository, "remote-repository", "fault", "is no git repository"),
@@ -249,6 +253,7 @@ BROKEN: Final[list[tuple[Break, str, str, str]]] = [
     (old_report, "pass-reports", "warning", "days old"),
     (old_report, "last-pass", "warning", "failed"),
     (no_reports, "pass-reports", "warning", "No pass wrote a report"),
+    (damaged_report, "last-pass", "warning", "cannot be read"),
     (held, "enforcement", "warning", "enforcement: hold"),
     (damaged_pause, "enforcement", "fault", "pause"),
 ]

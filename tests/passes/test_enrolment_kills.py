@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from tests.harness.strace import Call, Strace
+from tests.harness.strace import Call, Strace, own_calls
 from tests.passes.scene import HOST, Scene, argv
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace")
@@ -26,7 +26,7 @@ NAMED: Final = ("agent.yaml", "pointer.json", "left.json", 'mirror.git"', 'quara
 def points(words: Sequence[str]) -> list[tuple[str, int]]:
     """Return name and count of the writes of a command's own process that are struck."""
     calls = STRACE.trace([*argv(), *words], CHANGES)
-    own = [call for call in calls if call.pid == calls[0].pid]
+    own = own_calls(calls)
     chosen = [call for number, call in enumerate(own) if number % EVERY == 0 or _is_named(call)]
     return list(dict.fromkeys((call.name, call.nth) for call in chosen))
 

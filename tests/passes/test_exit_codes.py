@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.harness import strace
-from tests.passes.scene import DROP_IN, HOST, NOBODY, OTHER_FLEET_ID, STATE, Scene, argv, kill, run
+from tests.passes.scene import DROP_IN, HOST, NOBODY, OTHER_FLEET_ID, REPORTS, STATE, Scene, argv, kill, run
 
 MOTD = {"file:/etc/motd": {"content": "hello\n"}}
 OTHER = {"file:/etc/motd": {"content": "other\n"}}
@@ -175,6 +175,11 @@ def test_a_check_that_refuses_the_content_keeps_it_from_the_disk(scene: Scene) -
         (["aply"], "aply"),
         (["apply", "--rev"], "--rev"),
         (["apply", "--wait", "soon"], "--wait"),
+        (["apply", "--wait", "-1"], "--wait"),
+        (["apply", "--wait", "nan"], "--wait"),
+        (["apply", "--wait", "inf"], "--wait"),
+        (["leave", "--wait", "-1"], "--wait"),
+        (["init", "--wait", "nan"], "--wait"),
         (["apply", "--allow", "removals", "--expect", "sha256:0"], "removals"),
         (["apply", "--allow", "removals=many", "--expect", "sha256:0"], "many"),
         (["apply", "--allow", "removals=-1", "--expect", "sha256:0"], "-1"),
@@ -555,6 +560,21 @@ def test_on_the_running_system_only_root_may(user_scene: Scene, command: str) ->
     assert user_scene.everything() == before
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can shut an ordinary user out")
+@pytest.mark.parametrize("command", ["status", "report"])
+def test_who_may_not_look_is_told_that_rights_are_missing(user_scene: Scene, command: str) -> None:
+    user_scene.enrolled(MOTD)
+    for name in (STATE, REPORTS):
+        (user_scene.root / name).chmod(0o710)
+        os.chown(user_scene.root / name, 0, 0)
+    done = subprocess.run(
+        user_scene.command(command, "--root", str(user_scene.root)),
+        check=False, capture_output=True, text=True, cwd="/", timeout=30,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (77, ""), done
+    assert "root" in done.stderr
+
+
 # --- 78
 
 
@@ -618,6 +638,11 @@ def test_another_host_name_than_the_pointers_ends_with_78_and_names_rename(scene
     ran = scene.apply("--host", "web2", code=78)
     assert f"init --rename {HOST}" in ran.err
     assert scene.host() == before
+    told = scene.run("status", "--host", "web2")
+    assert (told.code, "pointer-of-another-host" in told.out) == (0, True)
+    problem = scene.run("status", "--host", "web2", "--json").json["pointer_problem"]
+    assert problem["code"] == "pointer-of-another-host"
+    assert scene.run("status", "--json").json["pointer_problem"] is None
 
 
 # --- plans that are expected
@@ -667,6 +692,30 @@ def test_status_and_report_never_fail_for_what_a_pass_came_to(scene: Scene) -> N
     first = scene.report["id"]
     scene.apply(code=1)
     assert scene.run("report", first, "--json").json["id"] == first
+
+
+def test_a_newest_report_that_is_damaged_is_no_missing_one(scene: Scene) -> None:
+    scene.enrolled(MOTD)
+    scene.apply()
+    newest = max((scene.root / REPORTS).glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+    newest.write_text("{")
+    told = scene.run("status")
+    assert told.code == 0
+    assert "report-damaged" in told.out
+    assert "no report yet" not in told.out
+    assert scene.run("status", "--json").json["newest_problem"]["code"] == "report-damaged"
+    assert scene.run("report").code == 74
+
+
+def test_where_nothing_is_enforced_nothing_is_left_over(scene: Scene) -> None:
+    """78, with a diagnostic: the source was not asked, so it is not its fault."""
+    scene.commit(MOTD)
+    scene.init()
+    for words in (("orphans",), ("status", "--resources")):
+        ran = scene.run(*words)
+        assert ran.code == 78
+        assert "nothing-enforced" in ran.out + ran.err
+        assert scene.run(*words, "--json").code == 78
 
 
 def test_a_report_that_is_not_there_is_said_so(scene: Scene) -> None:

@@ -105,6 +105,8 @@ def test_observe_of_this_host_counts_without_the_source_too(scene: Scene, option
     scene.enrolled(OLD)
     configure(scene, "enforcement: observe")
     scene.write("/etc/a", "drift\n")
+    said = scene.run("status", "--resources").out
+    assert "a pass would, were it not for 'enforcement: observe', update it" in said
     if not options:
         scene.repository.path.rename(scene.folder / "away")
     scene.apply(*options, code=0 if options else 69)

@@ -56,6 +56,7 @@ def test_a_paused_host_is_planned_and_not_touched(scene: Scene) -> None:
     """Exit 0, outcome `planned`, as with `enforcement: observe`; report and command say who, why and until when."""
     ready(scene)
     assert scene.run(*PAUSE).code == 0
+    assert "after the pause a pass would update it" in scene.run("status", "--resources").out
     before, pointer = scene.host(), scene.pointer
     ran = scene.apply()
     assert "update" in ran.out
@@ -284,6 +285,22 @@ def test_what_nothing_declares_is_told_when_it_is_named_and_in_every_pass(scene:
     assert scene.run(*PAUSE, "--only", "file:/etc/a").err == ""
 
 
+def test_a_pause_that_would_hold_nothing_does_not_take_the_place_of_one_in_force(scene: Scene, clock: Clock) -> None:
+    """A typing error must not end what keeps somebody's file from being changed; one that has ended keeps nothing."""
+    ready(scene)
+    scene.run(*PAUSE, "--only", "file:/etc/a")
+    path = scene.root / STATE / "pause.yaml"
+    before = path.read_bytes()
+    ran = scene.run(*PAUSE, "--only", "file:/etc/typo", "--only", "service:*")
+    assert ran.code == 64
+    assert "bad-resource" in ran.err
+    assert "alice paused file:/etc/a" in ran.err
+    assert path.read_bytes() == before
+    assert scene.run(*PAUSE, "--only", "file:/etc/typo", "--only", "file:/etc/b").code == 0
+    clock.now += 3 * HOUR
+    assert scene.run(*PAUSE, "--only", "file:/etc/typo").code == 0
+
+
 def test_where_nothing_can_be_resolved_that_is_said(scene: Scene) -> None:
     scene.commit(OLD)
     assert scene.init().code == 0
@@ -354,6 +371,7 @@ def test_it_is_written_for_everybody_to_read_and_by_a_person_to_understand(scene
         (["--reason", "x", "--for", "31d"], "bad-duration"),
         (["--reason", "x", "--for", "2h", "--only", "nginx"], "bad-resource"),
         (["--reason", "x", "--for", "2h", "--only", "nothing:a"], "bad-resource"),
+        (["--reason", "x", "--for", "2h", "--only", "file:/etc/a*"], "bad-resource"),
     ],
 )
 def test_what_cannot_be_asked_is_64_and_pauses_nothing(scene: Scene, options: list[str], code: str) -> None:
@@ -378,9 +396,24 @@ def test_a_host_that_is_not_enrolled_has_nothing_to_pause(scene: Scene) -> None:
 def test_a_pointer_that_cannot_be_used_keeps_nobody_from_pausing(scene: Scene) -> None:
     ready(scene)
     scene.pointer_path.write_text("{")
-    assert scene.run(*PAUSE).code == 0
+    made = scene.run(*PAUSE)
+    assert (made.code, "warning[pointer-damaged]" in made.err) == (0, True)
     assert scene.run("apply").code == 74
     assert scene.run("resume").code == 0
+
+
+def test_where_every_pass_is_refused_pause_and_resume_say_so(scene: Scene) -> None:
+    ready(scene)
+    config = scene.at("/etc/datum/agent.yaml")
+    config.write_text(config.read_text().replace("web1", "web2"))
+    for words in (PAUSE, ("resume",)):
+        ran = scene.run(*words)
+        assert ran.code == 0
+        assert "warning[pointer-of-another-host]" in ran.err
+        assert "Next:" not in ran.out
+    for words in (PAUSE, ("resume",)):
+        told = scene.run(*words, "--json").json["diagnostics"]
+        assert [found["code"] for found in told] == ["pointer-of-another-host"]
 
 
 def test_who_is_not_root_pauses_no_running_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

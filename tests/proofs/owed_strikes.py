@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 
 from attrs import frozen
 
-from tests.harness.strace import Call, parse
+from tests.harness.strace import Call, own_calls, parse
 from tests.proofs.owed_host import CONF, OWN, UNIT_FILE, OwedHost, Resources, app, unit_text
 
 SEED: Final = "datum"
@@ -46,7 +46,7 @@ class Points:
 
         `changes` is the call that changes the host, by its name and the name of the file.
         """
-        own = [call for call in calls if call.pid == calls[0].pid]
+        own = own_calls(calls)
         mark = _first(own, 0, "SetUnitProperties")
         write = _first(own, mark, f'"{changes[1]}"', name=changes[0])
         refresh = min(_first(own, write, f"{job}\\0") for job in ("RestartUnit", "ReloadUnit") if _has(own, job))

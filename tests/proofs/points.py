@@ -16,7 +16,7 @@ from typing import Final
 
 from attrs import evolve, frozen
 
-from tests.harness.strace import WRITING, Call, parse, run_in_session
+from tests.harness.strace import WRITING, Call, own_calls, parse, run_in_session
 from tests.proofs import layers
 from tests.proofs.stage import JUDGES, STATE, Stage, command, environment
 
@@ -158,7 +158,7 @@ def trace_pass(stage: Stage) -> Trace:
 
 def _most_of_children(calls: Sequence[Call]) -> Counter[str]:
     """Return by name how many calls one child of the pass makes, at most, before it is another program."""
-    programs = {calls[0].pid}
+    programs = {call.pid for call in own_calls(calls)}
     most: Counter[str] = Counter()
     for call in calls:
         if call.name == "execve":
@@ -195,9 +195,9 @@ def _strike_programs(root: Path, program: str, options: str) -> Path:
 def _numbered(calls: Sequence[Call]) -> list[tuple[Point, int]]:
     """Return the points of the pass, and those of its children, each with its process."""
     number, found = 0, []
-    own = calls[0].pid if calls else 0
+    own = {call.pid for call in own_calls(calls)}
     for call in calls:
-        is_child = call.pid != own
+        is_child = call.pid not in own
         if call.name in _OPENS and not any(flag in call.arguments for flag in _CREATES):
             continue
         likeness = call.arguments if call.name == "execve" else _like(call.arguments)

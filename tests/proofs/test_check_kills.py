@@ -18,7 +18,7 @@ import pytest
 from attrs import evolve, frozen
 
 from datum.host import namespaces
-from tests.harness.strace import WRITING, Call, parse
+from tests.harness.strace import WRITING, Call, own_calls, parse
 from tests.proofs.stage import WITHOUT_NAMESPACES, Stage, State, environment, fast_folder, install
 from tests.proofs.staged_set import SET, SHELL, fill
 from tests.unit.host.in_child import in_child
@@ -117,7 +117,7 @@ def trace(scene: Scene) -> tuple[Call, ...]:
         done, log = strace(scene, root, ["-f", "-e", f"trace={names}"])
     assert done.returncode == 0, done.stderr
     calls = parse(log)
-    own = [call for call in calls if call.pid == calls[0].pid]
+    own = own_calls(calls)
     writing = [call for call in own if call.name not in _OPENS or any(flag in call.arguments for flag in _CREATES)]
     first = next(number for number, call in enumerate(writing) if "/etc/set" in call.arguments)
     last = next(number for number, call in enumerate(writing) if '"ended\\n"' in call.arguments)

@@ -13,7 +13,7 @@ import pytest
 from tests.harness.machine import Machine
 from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
-from tests.harness.strace import WRITING, Call, Strace, parse
+from tests.harness.strace import WRITING, Call, Strace, own_calls, parse
 from tests.proofs.judging import judge_host, unfinished
 from tests.proofs.kinds_on_host import KindsOnHost, states
 from tests.proofs.on_host import POINTER, FleetOnHost, others_changed
@@ -57,7 +57,7 @@ def trace(kinds: KindsOnHost) -> list[Call]:
     machine = kinds.fresh()
     calls = Strace(machine, kinds.fleet.env, timeout=120).trace([*kinds.fleet.argv, "apply"], WRITING)
     machine.close()
-    return [call for call in calls if call.pid == calls[0].pid]
+    return own_calls(calls)
 
 
 def kill(kinds: KindsOnHost, call: Call) -> Iterator[str]:

@@ -11,7 +11,7 @@ from attrs import field, frozen
 
 from datum.repository.objects import ObjectReader
 from datum.repository.tree import GitTree
-from tests.harness.strace import Call, Strace
+from tests.harness.strace import Call, Strace, own_calls
 from tests.passes.scene import Scene
 from tests.proofs.stage import FLEET, HOST, command, environment, fast_folder, install
 
@@ -130,8 +130,7 @@ def test_an_unchanged_poll_fetches_nothing(folder: Path) -> None:
         calls = traced(scene, "read", "execve")
         assert {path: path.stat().st_mtime_ns for path in packs.rglob("*")} == before
         assert "index-pack" not in " ".join(call.arguments for call in calls if call.name == "execve")
-        own = calls[0].pid
-        read = [call for call in calls if call.pid == own and call.name == "read" and "<pipe:" in call.arguments]
+        read = [call for call in own_calls(calls) if call.name == "read" and "<pipe:" in call.arguments]
         carried[count] = sum(int(call.result) for call in read)
     print(f"bytes that an unchanged poll carries: {carried}")
     assert 0 < carried[FEW] == carried[MANY] < MOST_BYTES

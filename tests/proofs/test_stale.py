@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.harness.plugin import AgentBind
-from tests.harness.strace import Call, parse
+from tests.harness.strace import Call, own_calls, parse
 from tests.proofs.owed_host import CONF, UNIT_FILE, Done, OwedHost, app, owed_host, unit_text
 
 LISTED: Final = f"file:{CONF}"
@@ -204,7 +204,7 @@ def _strace(host: OwedHost, *options: str) -> list[str]:
 
 def _around_the_rename(calls: list[Call]) -> tuple[Call, Call]:
     """Return a call of the agent just before the file gets its time and place, and one of another name after that."""
-    own = [call for call in calls if call.pid == calls[0].pid]
+    own = own_calls(calls)
     rename = next(n for n, call in enumerate(own) if call.name == "renameat" and '"app.conf"' in f"{call.arguments})")
     stamp = max(n for n, call in enumerate(own[:rename]) if call.name == "utimensat")
     before = own[stamp - 1]

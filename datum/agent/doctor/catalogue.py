@@ -38,7 +38,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "configuration-file": Check(
         "configuration",
         "Without a right configuration no pass begins (exit 78).",
-        "correct the file, or write it anew: datum init",
+        "correct the file; or move it away, and let datum init write another",
     ),
     "configuration-rights": Check("configuration", "Who can write it decides what root makes of this host."),
     "source-account": Check(

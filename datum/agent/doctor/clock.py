@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final
 
-from datum.agent.doctor.finding import Facts, Finding, fault, not_checked, ok, warning
+from datum.agent.doctor.finding import Facts, Finding, counted, fault, not_checked, ok, warning
 from datum.agent.doctor.given import Given
 from datum.agent.doctor.shelter import without_rights
 from datum.agent.reports import list_reports
@@ -126,4 +126,4 @@ def span(seconds: float) -> str:
     for unit, length in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= 2 * length:
             return f"{int(seconds // length)} {unit}s"
-    return f"{int(seconds)} seconds"
+    return counted(int(seconds), "second")

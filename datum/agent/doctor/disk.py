@@ -53,22 +53,27 @@ class Space:
 
 
 def look(given: Given) -> Iterator[Finding]:
-    """Ask each file system that a pass writes; one that holds several of the folders is asked once."""
+    """Ask each file system that a pass writes; one that holds several of the folders is asked once.
+
+    Whether it can be written is a matter of the mount, and of one file system there may be several.
+    """
     spaces = list(_spaces(given))
-    yield from map(judge_space, spaces)
-    yield from map(judge_writable, spaces)
+    by_system = dict(reversed(spaces))
+    yield from (judge_space(space) for device, space in spaces if by_system[device] is space)
+    yield from (judge_writable(space) for _, space in spaces)
 
 
-def _spaces(given: Given) -> Iterator[Space]:
-    seen: set[int] = set()
+def _spaces(given: Given) -> Iterator[tuple[int, Space]]:
+    """Yield each file system with its device; once more where another mount of it is read-only, or is not."""
+    seen: set[tuple[int, bool]] = set()
     below = Path(given.root)
     temporary = given.environment.get("TMPDIR") or "/tmp"  # noqa: S108 - looked at only
     for path in (below, given.state_dir, given.reports_dir, below / "boot", Path(temporary)):
         folder = _standing(path)
-        status = folder.stat()
-        if status.st_dev not in seen:
-            seen.add(status.st_dev)
-            yield read_space(folder)
+        device, space = folder.stat().st_dev, read_space(folder)
+        if (device, space.is_read_only) not in seen:
+            seen.add((device, space.is_read_only))
+            yield device, space
 
 
 def _standing(path: Path) -> Path:

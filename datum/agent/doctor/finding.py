@@ -66,6 +66,11 @@ class Diagnosis:
         return ExitCode.LEFT if self.count(State.FAULT) else ExitCode.OK
 
 
+def counted(count: int, thing: str) -> str:
+    """Return how many there are of a thing whose plural has an s."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
 def ok(check: str, found: str, facts: Facts = _NO_FACTS, *, of: str = "") -> Finding:
     """Return that all is well."""
     return Finding(check, State.OK, found, of, facts)

@@ -6,7 +6,7 @@ Effects: loads every registered type; reads a revision.
 from collections.abc import Iterator
 
 from datum.agent.desired import Resolver
-from datum.agent.doctor.finding import Facts, Finding, State, fault, from_diagnostics, not_checked, ok
+from datum.agent.doctor.finding import Facts, Finding, State, counted, fault, from_diagnostics, not_checked, ok
 from datum.agent.doctor.given import Given
 from datum.errors import DatumError, FleetError, RepositoryError
 from datum.host.machine import read_machine
@@ -59,7 +59,7 @@ def judge_manifest(given: Given, host: HostName, tree: SourceTree, revision: Rev
     except (FleetError, RepositoryError) as error:
         return from_diagnostics("manifest", State.FAULT, error.diagnostics, facts)
     count = len(wanted.manifest.resources)
-    text = f"{revision.short} declares {count} resources for {host}."
+    text = f"{revision.short} declares {counted(count, 'resource')} for {host}."
     return ok("manifest", text, {**facts, "resources": count, "digest": wanted.manifest.digest})
 
 

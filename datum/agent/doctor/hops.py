@@ -15,6 +15,7 @@ from datum.agent.doctor.finding import (
     Facts,
     Finding,
     State,
+    counted,
     fault,
     from_diagnostics,
     not_checked,
@@ -241,7 +242,8 @@ def _good_certificate(way: Way) -> Finding:
         text = "It is of a trusted authority and for this name; when it expires could not be seen."
         return ok("remote-certificate", text, facts, of=way.remote.url)
     days = _days(shown.expires, way)
-    text = f"Issued by {shown.issuer or 'a trusted authority'}, expires on {_date(shown.expires)}, in {days} days."
+    left = counted(days, "day")
+    text = f"Issued by {shown.issuer or 'a trusted authority'}, expires on {_date(shown.expires)}, in {left}."
     if days <= _SOON_DAYS:
         return warning("remote-certificate", text, "renew it on the server before that", facts, of=way.remote.url)
     return ok("remote-certificate", text, facts, of=way.remote.url)

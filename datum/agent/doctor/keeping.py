@@ -12,12 +12,13 @@ from attrs import evolve, frozen
 
 from datum.agent.doctor.clock import span
 from datum.agent.doctor.disk import size
-from datum.agent.doctor.finding import Facts, Finding, State, fault, from_diagnostics, not_checked, ok, warning
+from datum.agent.doctor.finding import Facts, Finding, State, counted, fault, from_diagnostics, not_checked, ok, warning
 from datum.agent.doctor.given import Given
 from datum.agent.doctor.shelter import is_refusal, without_rights
+from datum.agent.first_contact import unenrolled
 from datum.agent.hints import init_line
 from datum.agent.wiring import enrol_line, own_pointer
-from datum.errors import SettingsError, StateError
+from datum.errors import PermissionRefusedError, SettingsError, StateError
 from datum.model.pointer import Pointer
 from datum.model.revision import Revision
 from datum.repository.mirror import MAX_PACKS, Mirror
@@ -49,17 +50,19 @@ def read_kept(given: Given) -> Kept:
     path = given.state_dir / "pointer.json"
     try:
         pointer = own_pointer(given.settings) if given.settings else read_pointer(path)
-    except StateError as error:
+    except (PermissionRefusedError, StateError) as error:
         if is_refusal(error) and not given.is_root:
             return Kept(without_rights("pointer", what=str(path)))
         return Kept(from_diagnostics("pointer", State.FAULT, error.diagnostics, {"path": str(path)}))
     if pointer is None:
+        if given.settings is not None and isinstance(lost := unenrolled(given.settings), StateError):
+            return Kept(from_diagnostics("pointer", State.FAULT, lost.diagnostics, {"path": str(path)}), is_known=True)
         line = enrol_line(given.settings) if given.settings else init_line("URL", "NAME", given.where)
-        found = evolve(
+        missing = evolve(
             fault("pointer", f"There is no pointer at {path}: this host is not enrolled.", line),
             codes=("not-enrolled",),
         )
-        return Kept(found, is_known=True)
+        return Kept(missing, is_known=True)
     return Kept(_judge(given, pointer), pointer, is_known=True)
 
 
@@ -148,7 +151,7 @@ def judge_directory(folder: str, status: os.stat_result, facts: Facts, owners: f
     if status.st_uid not in owners or status.st_mode & (stat.S_IWOTH | group):
         mode = f"{stat.S_IMODE(status.st_mode):04o}"
         text = f"{folder} has mode {mode} and is of the user {status.st_uid}: others can exchange what is in it."
-        return fault("state-directory", text, f"find out who did; then chown root {folder}; chmod 0755 {folder}", facts)
+        return fault("state-directory", text, f"find out who did; then chown root {folder}; chmod go-w {folder}", facts)
     return ok("state-directory", f"{folder}, which nobody else can write.", facts)
 
 
@@ -211,12 +214,12 @@ def judge_mirror(found: MirrorFacts, *, has_pointer: bool) -> Finding:
         "leftovers": found.leftovers,
         "missing_revisions": found.missing,
     }
-    held = f"{found.packs} packs, {size(found.bytes)}"
+    held = f"{counted(found.packs, 'pack')}, {size(found.bytes)}"
     if found.missing:
         text = f"{', '.join(found.missing)} {_are(found.missing)} not whole in the mirror ({held})."
         return warning("mirror", text, "datum apply fetches anew what the source still has", facts)
     if found.leftovers and not found.is_busy:
-        text = f"A dead process left {len(found.leftovers)} files in the mirror ({held})."
+        text = f"A dead process left {counted(len(found.leftovers), 'file')} in the mirror ({held})."
         return warning("mirror", text, "datum apply removes them", facts)
     if found.packs > MAX_PACKS:
         text = f"The mirror has {held}, and was to be repacked at more than {MAX_PACKS}."

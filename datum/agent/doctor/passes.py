@@ -7,12 +7,12 @@ from attrs import frozen
 
 from datum.agent.doctor.clock import moment_of, seconds_between, span
 from datum.agent.doctor.disk import size
-from datum.agent.doctor.finding import Facts, Finding, State, from_diagnostics, not_checked, ok, warning
+from datum.agent.doctor.finding import Facts, Finding, State, counted, from_diagnostics, not_checked, ok, warning
 from datum.agent.doctor.given import Given
 from datum.agent.doctor.shelter import is_refusal, without_rights
 from datum.agent.pause_file import load_pause
-from datum.agent.reports import list_reports
-from datum.errors import SettingsError
+from datum.agent.reports import list_reports, read_report
+from datum.errors import PermissionRefusedError, SettingsError, StateError, UsageError
 from datum.model.manifest import Enforcement
 from datum.model.moment import format_moment
 from datum.model.pause import Pause, PauseState
@@ -53,8 +53,21 @@ def look(given: Given) -> Iterator[Finding]:
         newest.outcome if newest else "",
     )
     yield judge_age(found, given.ports.started, is_enrolled=given.pointer is not None)
-    yield judge_outcome(found)
+    yield _look_at_newest(given) or judge_outcome(found)
     yield judge_size(found, given.settings.report_bytes if given.settings else _LIMIT)
+
+
+def _look_at_newest(given: Given) -> Finding | None:
+    """Return why the newest report cannot be used; None where it can, or there is none."""
+    try:
+        read_report(given.reports_dir, "")
+    except UsageError:
+        return None
+    except (PermissionRefusedError, StateError) as error:
+        if is_refusal(error) and not given.is_root:
+            return without_rights("last-pass", what=str(given.reports_dir))
+        return from_diagnostics("last-pass", State.WARNING, error.diagnostics)
+    return None
 
 
 def _can_list(given: Given) -> bool:
@@ -77,7 +90,7 @@ def judge_age(found: Reports, now: str, *, is_enrolled: bool) -> Finding:
     if age > _OLD:
         text = f"The newest report is {span(age)} old: no pass ran since, or none could write one."
         return warning("pass-reports", text, "systemctl list-timers datum.timer; journalctl -u datum.service", facts)
-    return ok("pass-reports", f"{found.count} reports; the newest is {span(max(age, 0))} old.", facts)
+    return ok("pass-reports", f"{counted(found.count, 'report')}; the newest is {span(max(age, 0))} old.", facts)
 
 
 def judge_outcome(found: Reports) -> Finding:
@@ -108,7 +121,7 @@ def look_at_enforcement(given: Given) -> Iterator[Finding]:
         yield not_checked("enforcement", "The configuration is wrong.")
         return
     try:
-        pause = load_pause(settings, given.ports.manifests.yaml)
+        pause = load_pause(settings)
     except SettingsError as error:
         if is_refusal(error) and not given.is_root:
             yield without_rights("enforcement", what=str(settings.pause_path))
@@ -133,7 +146,10 @@ def judge_enforcement(enforcement: Enforcement, pause: Pause | None, now: int, w
         "pause": str(state) if state is not None else None,
         "paused_until": format_moment(pause.until) if pause is not None else None,
     }
-    if pause is not None and state is not PauseState.OVER:
+    if pause is not None and state is PauseState.CLOCK_BEHIND:
+        text = f"The clock is before the begin of a pause ({format_moment(pause.since)}), so that is not in force."
+        return warning("enforcement", text, f"set the clock right; or datum resume{where} removes the pause", facts)
+    if pause is not None and state is PauseState.IN_FORCE:
         what = "This host" if pause.is_whole else "A part of this host"
         text = f"{what} is paused by {pause.who} until {format_moment(pause.until)}: {pause.reason}."
         return warning("enforcement", text, f"datum resume{where} ends it", facts)

@@ -18,7 +18,7 @@ from datum.agent.resolver.contents import OBJECT_ID
 from datum.agent.resolver.nodes import node_from
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError
-from datum.fleet.nodes import Node
+from datum.fleet.nodes import SIZE_LIMIT, Node
 from datum.model.content import blob_id
 from datum.model.fleet import FleetHeader, agent_fits
 from datum.model.identity import HostName, ResourceId
@@ -33,9 +33,15 @@ from datum.repository.blob import blob_stream
 from datum.repository.limits import OBJECT_LIMIT, WHOLE_LIMIT
 
 _KINDS: Final = frozenset({"commit", "tree", "blob", "tag"})
-_MANIFEST_LIMIT: Final = 512 << 20
-# Seconds without a byte of a large file.
+# Bytes of what is decoded, which takes up to some thirty times as much memory. 10,000 files take 3 MB, and their
+# origins 4 MB more, with 391 bytes at most for one; a folder of 100,000 names, which is the most, takes 8 MB.
+_MANIFEST_LIMIT: Final = 32 << 20
+# Twice what one YAML file may hold, which may be one text; and for all resources of a manifest together.
+_ORIGINS_LIMIT: Final = 2 * SIZE_LIMIT
+_ALL_ORIGINS_LIMIT: Final = 32 << 20
+# Seconds of waiting for a large file, and bytes for which there is another one: git gives tens of MiB in a second.
 _POUR_SECONDS: Final = 120.0
+_POUR_RATE: Final = 1 << 20
 _NOTHING: Final[Mapping[str, TreeEntry]] = MappingProxyType({})
 
 
@@ -191,7 +197,7 @@ class AskedTree:
         size, body = self.ask("blob", read, most=WHOLE_LIMIT, blob=blob)
         if size <= WHOLE_LIMIT:
             return io.BytesIO(body)
-        stream = poured(self._conversation(), _POUR_SECONDS, revision=str(self.revision), blob=blob)
+        stream = poured(self._conversation(), _POUR_SECONDS, _POUR_RATE, revision=str(self.revision), blob=blob)
         return blob_stream(stream, blob, size, lambda words: _damaged(blob, words))
 
 
@@ -266,14 +272,17 @@ class AskedManifests:
             FleetError: with everything that is wrong for this host.
         """
         asked = self._own(tree)
+        left = _ALL_ORIGINS_LIMIT
+
+        def origins_in(_head: Any, body: bytes) -> Mapping[str, FieldOrigin]:
+            nonlocal left
+            left -= len(body)
+            return decode.origins_from(body)
 
         def origins(resource: ResourceId) -> Mapping[str, FieldOrigin]:
+            most = max(1, min(_ORIGINS_LIMIT, left))
             found: Mapping[str, FieldOrigin] = asked.ask(
-                "origins",
-                lambda _head, body: decode.origins_from(body),
-                most=_MANIFEST_LIMIT,
-                host=host.value,
-                resource=str(resource),
+                "origins", origins_in, most=most, host=host.value, resource=str(resource)
             )
             return found
 

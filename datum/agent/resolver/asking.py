@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 from attrs import define
 
 from datum.agent.resolver import decode, strict
-from datum.agent.resolver.frames import EndedError, FrameError, receive, send
+from datum.agent.resolver.frames import EndedError, FrameError, TooLongError, receive, send
 from datum.diagnostics import Diagnostic
 from datum.errors import (
     DatumError,
@@ -65,6 +65,8 @@ class Conversation:
     # Why it is over.
     failure: DatumError | None = None
     _number: int = 0
+    # Whether it may have read a revision.
+    _has_read: bool = False
 
     def ask(
         self,
@@ -105,6 +107,7 @@ class Conversation:
         self, what: str, question: Mapping[str, JsonValue], body: bytes, descriptor: int | None, most: int
     ) -> tuple[dict[str, Any], bytes]:
         self._require_talking()
+        self._require_clean(what)
         child = self.child
         self._number += 1
         until = time.monotonic() + self.seconds
@@ -116,6 +119,8 @@ class Conversation:
             self._end(_ended(child.wait()))
         except TimeoutError:
             self._end(_too_much("resolver-silent", f"It gave no answer within {self.seconds:.0f} s, and was killed."))
+        except TooLongError as refused:
+            self._end(_too_much("resolver-answer-too-large", f"Its answer to '{what}' has {refused}."))
         except FrameError as refused:
             self._not_understood(what, refused)
         if not _is_number(head.pop("number", None), self._number):
@@ -137,6 +142,13 @@ class Conversation:
             raise InternalError(
                 Diagnostic(code="internal-error", summary="This is a bug in datum.", detail="A child asked for itself.")
             )
+
+    def _require_clean(self, what: str) -> None:
+        """Let files of this host be read by what has read no revision: else a revision could choose what they say."""
+        self._has_read = self._has_read or what == "use"
+        if what == "yaml" and self._has_read:
+            detail = "A file of this host was about to be read by what has read a revision."
+            raise InternalError(Diagnostic(code="internal-error", summary="This is a bug in datum.", detail=detail))
 
     def _end(self, error: DatumError) -> NoReturn:
         self.close()
@@ -191,12 +203,19 @@ def _too_much(code: str, detail: str) -> FleetError:
 
 
 class Poured(io.RawIOBase):
-    """The reading end of a pipe into which the child pours a file."""
+    """The reading end of a pipe into which the child pours a file.
 
-    def __init__(self, descriptor: int, seconds: float) -> None:
+    All waits together have an end: so many seconds, and one more for each of so many bytes that came. What the reader
+    does between them is not counted; nor what the child says of the size, which may be a lie.
+    """
+
+    def __init__(self, descriptor: int, seconds: float, rate: int) -> None:
         super().__init__()
         self._descriptor = descriptor
         self._seconds = seconds
+        self._rate = rate
+        self._waited = 0.0
+        self._got = 0
         self._poll = select.poll()
         self._poll.register(descriptor, select.POLLIN)
 
@@ -208,11 +227,16 @@ class Poured(io.RawIOBase):
         """Read some bytes.
 
         Raises:
-            TimeoutError: none came for too long.
+            TimeoutError: they came too slowly, or not at all.
         """
-        if not self._poll.poll(self._seconds * 1000):
-            raise TimeoutError(f"no byte of it came within {self._seconds:.0f} s")
-        return os.readv(self._descriptor, [memoryview(buffer).cast("B")])
+        begun = time.monotonic()
+        left = self._seconds + self._got / self._rate - self._waited
+        if left <= 0 or not self._poll.poll(left * 1000):
+            raise TimeoutError(f"only {self._got} bytes of it came within {self._waited + max(left, 0):.0f} s")
+        self._waited += time.monotonic() - begun
+        count = os.readv(self._descriptor, [memoryview(buffer).cast("B")])
+        self._got += count
+        return count
 
     def close(self) -> None:
         """Close the pipe; who still pours ends by it."""
@@ -221,8 +245,15 @@ class Poured(io.RawIOBase):
         super().close()
 
 
-def poured(conversation: Conversation, seconds: float, *, revision: str, blob: str) -> io.BufferedReader:
+def poured(conversation: Conversation, seconds: float, rate: int, *, revision: str, blob: str) -> io.BufferedReader:
     """Return a stream over a file of a revision, written by a child of the process.
+
+    Args:
+        conversation: with the process.
+        seconds: that all waits for it may take.
+        rate: bytes for which there is another second.
+        revision: of which the file is.
+        blob: its id.
 
     Raises:
         DatumError: as `Conversation.ask`.
@@ -235,4 +266,4 @@ def poured(conversation: Conversation, seconds: float, *, revision: str, blob: s
         raise
     finally:
         os.close(writer)
-    return io.BufferedReader(Poured(reader, seconds))
+    return io.BufferedReader(Poured(reader, seconds, rate))

@@ -6,6 +6,7 @@ what is no JSON object is refused.
 
 import json
 import math
+import re
 import socket
 import struct
 import time
@@ -14,14 +15,24 @@ from typing import Any, Final, NoReturn
 from datum.model.json import JsonObject, compact_json
 
 HEAD_LIMIT: Final = 16 << 20
-"""Bytes of a head."""
+"""Bytes of a head: the names of a folder, or what is wrong with a revision. 100,000 names take some 10 MB."""
 
+# Bytes of a head with a body behind it, so that no answer has two of them that are large.
+_SMALL_HEAD: Final = 4096
+# Half of a surrogate pair, as JSON can name it; most of these are of whole pairs.
+_ESCAPED_HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
+# All but those that stand for bytes of a name that are no UTF-8 (PEP 383).
+_HALF: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 _LENGTHS: Final = struct.Struct(">II")
 _CHUNK: Final = 1 << 20
 
 
 class FrameError(Exception):
     """What came is no frame, or is too long."""
+
+
+class TooLongError(FrameError):
+    """It is longer than such an answer may be."""
 
 
 class EndedError(Exception):
@@ -49,17 +60,20 @@ def receive(end: socket.socket, *, most: int, until: float) -> tuple[dict[str, A
 
     Args:
         end: this side.
-        most: bytes that may stand behind the head.
+        most: bytes that may stand behind the head; 0: none are awaited.
         until: a moment of the monotonic clock.
 
     Raises:
-        FrameError: it is no frame, or too long.
+        FrameError: it is no frame.
+        TooLongError: there is more behind the head than may be.
         EndedError: the other side ended.
         TimeoutError: not all of it came in time.
     """
     head, body = _LENGTHS.unpack(_exactly(end, _LENGTHS.size, until))
-    if head > HEAD_LIMIT or body > most:
-        raise FrameError(f"{head} and {body} bytes, where {HEAD_LIMIT} and {most} may come")
+    if head > (_SMALL_HEAD if body else HEAD_LIMIT):
+        raise FrameError(f"its head is of {head} bytes, and {body} are behind it")
+    if body > most:
+        raise (TooLongError if most else FrameError)(f"{body} bytes, where {most} may come")
     return read_object(_exactly(end, head, until)), bytes(_exactly(end, body, until))
 
 
@@ -93,13 +107,36 @@ def read_object(data: bytes | bytearray) -> dict[str, Any]:
 def read_json(data: bytes | bytearray) -> Any:
     """Return what JSON says, without NaN and the infinities.
 
+    Its texts can all be shown and written: they hold no half of a surrogate pair but those that stand for bytes.
+
     Raises:
-        FrameError: it is no JSON, or nested beyond what can be read.
+        FrameError: it is no JSON, nested beyond what can be read, or has a text that is none.
     """
     try:
-        return json.loads(data, parse_constant=_refuse)
+        said = data.decode()
+        found = json.loads(said, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise FrameError(f"it is no JSON ({error})") from error
+    # Few have any escape of the kind, and looking for two letters is cheaper.
+    if "\\u" in said and _ESCAPED_HALF.search(said):
+        _require_texts(found)
+    return found
+
+
+def _require_texts(value: Any) -> None:
+    left = [value]
+    while left:
+        match left.pop():
+            case str() as text:
+                if _HALF.search(text):
+                    raise FrameError("a text holds half of a surrogate pair")
+            case list() as items:
+                left += items
+            case dict() as items:
+                left += items
+                left += items.values()
+            case _:
+                pass
 
 
 def _refuse(constant: str) -> NoReturn:

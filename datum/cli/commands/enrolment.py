@@ -57,7 +57,10 @@ def init(
     root: given.Root = None,
     no_timer: Annotated[bool, typer.Option("--no-timer", help="Do not run passes by a timer.")] = False,
     no_account: Annotated[
-        bool, typer.Option("--no-account", help="Do not make the account under which servers are talked to.")
+        bool,
+        typer.Option(
+            "--no-account", help="Do not make the accounts that servers are talked to, and revisions read, as."
+        ),
     ] = False,
     no_plan: Annotated[bool, typer.Option("--no-plan", help="Do not show the plan of the first pass.")] = False,
     rename: Annotated[

@@ -1,7 +1,8 @@
 """`datum init` and `datum leave`: what a person is asked about, what was done, and the next step."""
 
 import sys
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 from attrs import evolve, frozen
 
@@ -9,14 +10,15 @@ from datum.agent.commands import PlanMade
 from datum.agent.enrol import Enrolment, Intent, Seen
 from datum.agent.keys import ServerKeys
 from datum.agent.leaving import Leaving
-from datum.agent.units import TIMER, TimerSwitch, are_installed
+from datum.agent.units import TIMER, TimerSwitch, has_own_units
+from datum.cli.views.asking import pause_line
 from datum.cli.views.changes import plural
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.planning import write_plan
 from datum.cli.views.problems import write_problems
 from datum.diagnostics import Diagnostic, Severity
 from datum.model.json import JsonValue
-from datum.report.as_json import diagnostic_to_json
+from datum.report.as_json import diagnostic_to_json, pause_to_json
 from datum.report.plan_json import plan_to_json
 
 
@@ -33,13 +35,15 @@ class Shown:
     host_key: str
     # Other things that were done.
     remarks: tuple[str, ...]
+    # What else could not be done; the host is enrolled.
+    warnings: tuple[Diagnostic, ...] = ()
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """What is odd about source and plan, as warnings: the host is enrolled all the same."""
         report = self.plan.report if self.plan else None
         more = (*report.source.diagnostics, *report.diagnostics) if report else ()
-        found = dict.fromkeys((*self.problems, *more))
+        found = dict.fromkeys((*self.problems, *more, *self.warnings))
         return tuple(evolve(one, severity=min(one.severity, Severity.WARNING, key=_rank)) for one in found)
 
 
@@ -143,7 +147,9 @@ def finish(shown: Shown, timer: TimerSwitch | None, *, has_timer: bool, is_json:
     where = shown.done.settings.where
     plan, apply = (f"datum {command}{where}" for command in ("plan", "apply"))
     paper = Paper()
-    if timer is None:
+    if shown.done.has_accepted:
+        _write_known(paper, timer, plan, where, has_timer=has_timer)
+    elif timer is None:
         paper.line("Nothing was applied. Next: ", (plan, "bold"), ", then ", (apply, "bold"))
         if has_timer:
             paper.line("No timer runs passes. To let it: ", (f"datum init{where}", "bold"))
@@ -153,6 +159,26 @@ def finish(shown: Shown, timer: TimerSwitch | None, *, has_timer: bool, is_json:
             "Nothing was applied yet: ", (TIMER, "bold"), f" runs passes {when}, ", (apply, "bold"), " does now."
         )
     paper.print_to(sys.stdout)
+
+
+def tell_timers(on: tuple[str, ...]) -> None:
+    """Tell who wants no timer that there is one all the same: it was switched on before, and stays as it is."""
+    if on:
+        paper = Paper()
+        names = " ".join(on)
+        paper.line(f"{', '.join(on)} runs passes all the same: it was on before. To stop it: ")
+        paper.line("  ", (f"systemctl disable --now {names}", "bold"))
+        paper.print_to(sys.stdout)
+
+
+def _write_known(paper: Paper, timer: TimerSwitch | None, plan: str, where: str, *, has_timer: bool) -> None:
+    """Write the next step of a host on which passes ran before."""
+    if timer is not None and timer.is_changed:
+        when = "from now on" if timer.has_manager else "after the next boot"
+        paper.line((TIMER, "bold"), f" runs passes {when}.")
+    paper.line("Nothing was applied just now. Next: ", (plan, "bold"))
+    if timer is None and has_timer:
+        paper.line("No timer runs passes. To let it: ", (f"datum init{where}", "bold"))
 
 
 def _as_json(shown: Shown, timer: TimerSwitch | None) -> JsonValue:
@@ -202,20 +228,31 @@ def show_leaving(found: Leaving | None, *, is_done: bool, is_json: bool) -> None
 
 
 def _write_leaving(paper: Paper, found: Leaving, *, is_done: bool) -> None:
-    host = str(found.pointer.host) if found.pointer else "This host"
-    fleet = f" fleet {found.pointer.fleet}" if found.pointer else " its fleet"
-    paper.line((host, "bold"), f" {'has left' if is_done else 'would leave'}{fleet}.")
+    fleet = f" fleet {found.fleet}" if found.fleet else " its fleet"
+    paper.line((found.host or "This host", "bold"), f" {'has left' if is_done else 'would leave'}{fleet}.")
+    if found.timers:
+        paper.line(("disabled " if is_done else "disables ", "dim"), ", ".join(found.timers))
     if is_done:
         for path in found.removed:
             paper.line(("removed  ", "dim"), path)
     else:
-        settings = found.settings
-        timer = f"{TIMER}, " if are_installed(settings) else ""
-        paper.line(("removes  ", "dim"), f"{timer}{settings.config}, and the state in {settings.state_dir}")
+        for line in _going(found):
+            paper.line(("removes  ", "dim"), line)
+    if found.pause is not None:
+        words = "the pause goes along: " if is_done else "the pause would go along: "
+        paper.line(("pause    ", "yellow"), words, pause_line(cast("Mapping[str, Any]", pause_to_json(found.pause))))
     for line in _staying(found, is_done=is_done):
         paper.line(("stays    ", "dim"), line)
     for line in _revoking(found):
         paper.line(("revoke   ", "bold yellow"), line)
+
+
+def _going(found: Leaving) -> list[str]:
+    settings = found.settings
+    lines = ["the units that datum init wrote"] if has_own_units(settings) else []
+    lines += [str(settings.config)] if found.is_configured else []
+    lines += [f"{', '.join(found.parts)} in {settings.state_dir}"] if found.parts else []
+    return lines
 
 
 def _staying(found: Leaving, *, is_done: bool) -> list[str]:
@@ -223,7 +260,7 @@ def _staying(found: Leaving, *, is_done: bool) -> list[str]:
     if found.stays is not None:
         count = plural(len(found.stays), "resource")
         lines.append(f"what was enforced here, {count}: listed in {found.record}{'' if is_done else ' then'}")
-    elif found.pointer is not None:
+    elif found.host:
         lines.append("what was enforced here; its revision cannot be read any more")
     lines.append(f"reports in {found.settings.reports_dir}")
     lines += [f"{path}, which is not datum's" for path in found.foreign]
@@ -236,8 +273,8 @@ def _revoking(found: Leaving) -> list[str]:
     for one in found.accesses:
         name = f"{one.what} {one.fingerprint}".rstrip()
         lines.append(f"{name} at {one.url}; then remove {one.path}")
-    if found.pointer is not None:
-        lines.append(f"hosts/{found.pointer.host}.yaml in the fleet repository, and what else names this host there")
+    if found.host:
+        lines.append(f"hosts/{found.host}.yaml in the fleet repository, and what else names this host there")
     if found.host_key:
         lines.append(f"{found.host_key} wherever secrets are encrypted for it")
     return lines
@@ -252,12 +289,14 @@ def _leaving_json(found: Leaving | None) -> JsonValue:
     ]
     return {
         "schema_version": 1,
-        "host": str(found.pointer.host) if found.pointer else None,
-        "fleet": found.pointer.fleet if found.pointer else None,
+        "host": found.host or None,
+        "fleet": found.fleet or None,
+        "disabled": list(found.timers),
         "removed": list(found.removed),
         "stays": None if found.stays is None else list(found.stays),
         "foreign": list(found.foreign),
-        "record": str(found.record) if found.pointer else None,
+        "record": str(found.record) if found.host else None,
+        "pause": pause_to_json(found.pause),
         "reports": str(found.settings.reports_dir),
         "revoke": accesses,
         "host_key": found.host_key or None,

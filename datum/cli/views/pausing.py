@@ -4,10 +4,13 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from attrs import evolve
+
 from datum.agent.pauses import in_words, names_nothing, what_of
 from datum.agent.pausing import Paused, Resumed
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.problems import write_problems
+from datum.diagnostics import Severity
 from datum.model.json import JsonValue
 from datum.model.moment import format_moment
 from datum.model.pause import PauseState
@@ -16,7 +19,8 @@ from datum.report.as_json import diagnostic_to_json, pause_to_json
 
 def show_pause(done: Paused, *, is_json: bool) -> None:
     """Show what is paused, until when, what that took the place of, and what goes on meanwhile."""
-    warnings = [diagnostic_to_json(item) for item in names_nothing(done.unknown or ())]
+    warnings = _problem(done)
+    warnings += [diagnostic_to_json(item) for item in names_nothing(done.unknown or ())]
     if is_json:
         print_json(_as_json(done, warnings))
         return
@@ -41,6 +45,16 @@ def show_pause(done: Paused, *, is_json: bool) -> None:
         paper.line(("not checked ", "yellow"), "whether anything declares what it names")
     paper.line("It ends by itself, or with ", (f"datum resume{where}", "bold"), ".")
     paper.print_to(sys.stdout)
+    _print_problems(warnings)
+
+
+def _problem(done: Paused | Resumed) -> list[Mapping[str, Any]]:
+    """Return why no pass begins here, whatever a pause says."""
+    problem = done.pointer_problem
+    return [] if problem is None else [diagnostic_to_json(evolve(problem, severity=Severity.WARNING))]
+
+
+def _print_problems(warnings: list[Mapping[str, Any]]) -> None:
     problems = Paper()
     write_problems(problems, warnings)
     problems.print_to(sys.stderr)
@@ -69,6 +83,7 @@ def show_resume(done: Resumed, *, is_json: bool) -> None:
                 "ended": pause_to_json(done.ended),
                 "state": str(done.state) if done.state else None,
                 "was_damaged": done.was_damaged,
+                "diagnostics": _problem(done),
             }
         )
         return
@@ -82,6 +97,7 @@ def show_resume(done: Resumed, *, is_json: bool) -> None:
         paper.line(host, f" is not paused any more. {in_words(done.ended)}")
     else:
         paper.line(host, f" was not paused any more; what was left of a pause is gone. {in_words(done.ended)}")
-    if done.was_damaged or done.state is PauseState.IN_FORCE:
+    if done.pointer_problem is None and (done.was_damaged or done.state is PauseState.IN_FORCE):
         paper.line("Next: ", (f"datum apply{done.settings.where}", "bold"), ", or the next pass of the timer.")
     paper.print_to(sys.stdout)
+    _print_problems(_problem(done))

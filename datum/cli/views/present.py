@@ -26,16 +26,16 @@ _VERDICTS: Final = {
 }
 
 
-def write_standing(paper: Paper, resources: Sequence[Mapping[str, Any]]) -> None:
-    """Write every resource, and how many are as declared."""
+def write_standing(paper: Paper, resources: Sequence[Mapping[str, Any]], *, would: str = "a pass would") -> None:
+    """Write every resource, and how many are as declared; `would` begins what a pass makes of the others."""
     for resource in resources:
-        _write_one(paper, resource)
+        _write_one(paper, resource, would)
     good = sum(resource["in_sync"] for resource in resources)
     style = "green" if good == len(resources) else "bold yellow"
     paper.line((f"{good} of {len(resources)} in sync", style), ".")
 
 
-def _write_one(paper: Paper, resource: Mapping[str, Any]) -> None:
+def _write_one(paper: Paper, resource: Mapping[str, Any], would: str) -> None:
     word, style = _VERDICTS.get(resource["verdict"] or "", (_WORDS[resource["in_sync"]], _STYLES[resource["in_sync"]]))
     state = "" if resource["state"] == "present" else f"{resource['state']}  "
     paper.line("  ", (f"{word:<11}", style), f"{resource['id']}  ", state, (_fields(resource["fields"]), "dim"))
@@ -44,7 +44,7 @@ def _write_one(paper: Paper, resource: Mapping[str, Any]) -> None:
     elif resource["blocked_by"]:
         paper.line("      it requires ", (resource["blocked_by"], "bold"))
     if resource["actions"]:
-        paper.line("      ", ("a pass would ", "cyan"), ", then ".join(map(_action, resource["actions"])))
+        paper.line("      ", (f"{would} ", "cyan"), ", then ".join(map(_action, resource["actions"])))
         for each in resource["actions"]:
             write_changes(paper, {"id": resource["id"], **each})
 

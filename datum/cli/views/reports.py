@@ -4,19 +4,18 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from datum.agent.reports import damaged_report
 from datum.cli.views.asking import write_asked, write_times
 from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.passes import unique, write_pass
 from datum.cli.views.problems import write_problems
-from datum.diagnostics import Diagnostic
-from datum.errors import UsageError
 
 
 def show(report: Mapping[str, Any], *, is_json: bool) -> None:
     """Show one report.
 
     Raises:
-        UsageError: the file is no report of this version.
+        StateError: the file is no report of this version.
     """
     if is_json:
         print_json(report)
@@ -31,12 +30,5 @@ def show(report: Mapping[str, Any], *, is_json: bool) -> None:
         write_pass(paper, report)
         write_problems(paper, unique([*source["diagnostics"], *report["diagnostics"]]))
     except (LookupError, TypeError, AttributeError) as error:
-        raise UsageError(
-            Diagnostic(
-                code="report-damaged",
-                summary="The report cannot be read.",
-                detail=f"A part of it is missing or of the wrong kind ({error}).",
-                hint="nothing depends on it; delete it",
-            )
-        ) from error
+        raise damaged_report(f"A part of it is missing or of the wrong kind ({error})") from error
     paper.print_to(sys.stdout)

@@ -13,8 +13,11 @@ from datum.cli.views.paper import Paper, print_json
 from datum.cli.views.present import write_repeats, write_standing
 from datum.cli.views.problems import write_problems
 from datum.cli.views.resources import count_words
+from datum.diagnostics import Diagnostic
+from datum.model.manifest import Enforcement
 from datum.model.pause import PauseState
 from datum.model.pointer import Pointer
+from datum.model.report import PassReport
 from datum.report.as_json import diagnostic_to_json, location_to_json, pause_to_json, pointer_to_json
 
 _PAUSES: Final = {
@@ -49,21 +52,47 @@ def show(status: Status, standing: Standing | None = None, *, is_json: bool) -> 
     settings = status.settings
     paper.line((str(settings.host), "bold"), f" follows {settings.ref} of {settings.repo}")
     if status.pointer is None:
-        paper.line(("not enrolled", "bold red"), f"; {enrol_line(settings)}")
+        paper.line(("not enrolled", "bold red"), f"; {_contact(status)}")
     else:
         _write_pointer(paper, status.pointer, settings.where)
+    if status.pointer_problem is not None:
+        write_problems(paper, [diagnostic_to_json(status.pointer_problem)])
     _write_mode(paper, status)
     _write_running(paper, status)
     if status.newest:
         _write_newest(paper, status.newest)
-    else:
+    elif status.newest_problem is None:
         paper.line(("last pass   ", "dim"), "no report yet")
-    if status.next_pass:
-        paper.line(("next pass   ", "dim"), status.next_pass)
+    else:
+        paper.line(("last pass   ", "dim"), ("not known", "yellow"))
+        write_problems(paper, [diagnostic_to_json(status.newest_problem)])
+    _write_next(paper, status)
     write_repeats(paper, repeats)
     if standing is not None:
         _write_standing(paper, standing, is_running=status.running is not None)
     paper.print_to(sys.stdout)
+
+
+def _write_next(paper: Paper, status: Status) -> None:
+    """Write when the timer begins a pass, or that it does not."""
+    label = ("next pass   ", "dim")
+    if status.timer == "disabled":
+        when = f"{status.next_pass}; " if status.next_pass else ""
+        paper.line(label, when, ("datum.timer is disabled: none after a boot", "yellow"))
+    elif status.timer:
+        paper.line(label, (f"none by itself: datum.timer is {status.timer}", "yellow"))
+    elif status.next_pass:
+        paper.line(label, status.next_pass)
+
+
+def _contact(status: Status) -> str:
+    """Return what enrols a host that has no pointer."""
+    anchor = status.settings.anchor
+    if status.makes_contact and anchor is not None:
+        return f"the first pass makes contact, with {anchor.short} or what descends from it"
+    if status.pointer_problem is not None:
+        return "its state may be lost"
+    return enrol_line(status.settings)
 
 
 def _write_mode(paper: Paper, status: Status) -> None:
@@ -107,7 +136,19 @@ def _write_standing(paper: Paper, standing: Standing, *, is_running: bool) -> No
         write_problems(paper, [diagnostic_to_json(item) for item in problems])
         paper.line(("Its resources are not known", "bold red"), f": {standing.report.outcome}.")
         return
-    write_standing(paper, [one for one in standing.resources if isinstance(one, Mapping)])
+    write_standing(paper, [one for one in standing.resources if isinstance(one, Mapping)], would=_would(standing))
+
+
+def _would(standing: Standing) -> str:
+    """Return how a pass comes to change what it finds: a pause of the whole host, or its mode, keeps it from that."""
+    report = standing.report
+    if report.pause is not None and report.pause.is_whole:
+        return "after the pause a pass would"
+    return "a pass would, were it not for 'enforcement: observe'," if _observes(report) else "a pass would"
+
+
+def _observes(report: PassReport) -> bool:
+    return report.enforcement.mode is Enforcement.OBSERVE
 
 
 def _standing_json(standing: Standing | None) -> Mapping[str, Any]:
@@ -201,6 +242,10 @@ def _source(newest: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return source if isinstance(source, Mapping) else None
 
 
+def _problem_json(problem: Diagnostic | None) -> Mapping[str, Any] | None:
+    return None if problem is None else diagnostic_to_json(problem)
+
+
 def _as_json(status: Status) -> Mapping[str, Any]:
     running = status.running
     newest = status.newest or {}
@@ -229,8 +274,11 @@ def _as_json(status: Status) -> Mapping[str, Any]:
             "location": location_to_json(settings.enforcement_at),
         },
         "next_pass": status.next_pass or None,
+        "timer": status.timer or None,
+        "pointer_problem": _problem_json(status.pointer_problem),
+        "newest_problem": _problem_json(status.newest_problem),
         "pause": pause_to_json(status.pause),
         "pause_state": "damaged" if problem else str(status.pause_state) if status.pause_state else None,
-        "pause_problem": diagnostic_to_json(problem) if problem else None,
+        "pause_problem": _problem_json(problem),
         "newest": {key: newest.get(key) for key in _OF_NEWEST} if newest else None,
     }

@@ -9,7 +9,7 @@ import pytest
 from attrs import evolve, frozen
 
 from datum.agent import accounts
-from datum.agent.accounts import SystemAccount, account_faults, find_account, make_source_account
+from datum.agent.accounts import SystemAccount, account_faults, find_account, make_source_account, unfit
 from datum.errors import DatumError, PermissionRefusedError, SettingsError, StateError
 from datum.host.program import run_program
 from datum.provider.host import Command, CommandOutcome, HostError, ProgramRunner
@@ -246,3 +246,11 @@ def test_the_fragment_for_packages_says_the_same() -> None:
     text = (Path(accounts.__file__).parents[1] / "units" / accounts.SYSUSERS).read_text()
     (line,) = [line for line in text.splitlines() if line.startswith(f"u {NAME} ")]
     assert line == f'u {NAME} - "{accounts._COMMENT}" {accounts._HOME} {accounts._SHELL}'
+
+
+def test_the_account_that_reads_revisions_is_told_for_what_it_does() -> None:
+    """No key of the configuration names another one."""
+    found = unfit("datum-resolve", ("has a password",))
+    assert "What reads revisions should be able to do nothing else." in found.detail
+    assert "source.account" not in found.hint
+    assert "source.account" in unfit("datum-source", ("has a password",)).hint

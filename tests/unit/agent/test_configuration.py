@@ -1,5 +1,6 @@
 """What `datum init` writes into `agent.yaml`: it reads back as what was told, and leaves alone what a person wrote."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from datum.agent.config_file import parse_config
-from datum.agent.configuration import Told, anchored, composed, differences, renamed
+from datum.agent.configuration import Told, anchored, composed, differences, renamed, write_whole
+from datum.agent.remotes import Said
 from datum.agent.settings import Options, Settings, settings_from
 from datum.errors import SettingsError
 from datum.model.identity import HostName
@@ -48,7 +50,7 @@ def test_a_composed_configuration_reads_back_as_what_was_told(told: Told) -> Non
     for remote in found.remotes:
         for key in ACCESS:
             assert getattr(remote, key) in {"", told.access.get(key)}
-    assert differences(found, told, str) == ()
+    assert differences(found, told, str, Said()) == ()
 
 
 def test_credentials_go_to_the_remotes_of_their_transport_only() -> None:
@@ -64,16 +66,16 @@ def test_credentials_go_to_the_remotes_of_their_transport_only() -> None:
         ({"repos": ("/srv/fleet.git", HTTPS)}, "repo /srv/fleet.git"),
         ({"host": "web2"}, "host web1"),
         ({"ref": "topic"}, "ref main"),
-        ({"enforcement": "hold"}, "enforcement enforce"),
+        ({"enforcement": "hold"}, "nothing of enforcement, so enforce"),
     ],
 )
 def test_what_a_configuration_says_otherwise_is_named(change: dict[str, Any], said: str) -> None:
     told = Told(("/srv/fleet.git",), "web1")
-    assert differences(read(composed(told)), evolve(told, **change), str) == (said,)
+    assert differences(read(composed(told)), evolve(told, **change), str, parse_config(composed(told), "f")) == (said,)
 
 
 def test_what_was_not_told_differs_from_nothing() -> None:
-    assert differences(read(composed(Told(("/srv/fleet.git",), "web1", "topic"))), Told(), str) == ()
+    assert differences(read(composed(Told(("/srv/fleet.git",), "web1", "topic"))), Told(), str, Said()) == ()
 
 
 @pytest.mark.parametrize(
@@ -119,3 +121,26 @@ _WORDS = st.characters(codec="ascii", categories=["L", "N", "P", "S"], exclude_c
 def test_any_path_reads_back(name: str) -> None:
     path = "/" + "/".join(part for part in f"srv/{name}".split("/") if part not in {"", "."})
     assert read(composed(Told((path,), "web1"))).repo == path
+
+
+def test_a_file_has_its_mode_whatever_the_umask_and_so_have_folders_that_are_made(tmp_path: Path) -> None:
+    """The account that talks to servers reads pinned keys, and a group reads what `leave` writes."""
+    old = os.umask(0o077)
+    try:
+        write_whole(tmp_path / "a" / "b" / "open", b"", mode=0o644)
+        write_whole(tmp_path / "a" / "b" / "group", b"", mode=0o640)
+    finally:
+        os.umask(old)
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b", "a/b/open", "a/b/group")]
+    assert modes == [0o755, 0o755, 0o644, 0o640]
+
+
+def test_a_folder_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir(mode=0o700)
+    write_whole(tmp_path / "own" / "file", b"", mode=0o644)
+    assert (tmp_path / "own").stat().st_mode & 0o777 == 0o700
+
+
+def test_a_file_can_be_later_than_the_clock_says(tmp_path: Path) -> None:
+    write_whole(tmp_path / "file", b"", mode=0o644, later_than=1 << 62)
+    assert (tmp_path / "file").stat().st_mtime_ns == (1 << 62) + 1

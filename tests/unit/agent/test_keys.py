@@ -77,7 +77,7 @@ def test_the_keys_of_a_server_are_what_it_says_with_their_fingerprints() -> None
 
     def run(command: Command) -> CommandOutcome:
         asked.append(command.argv)
-        if command.argv[0] == "ssh-keyscan":
+        if "ssh-keyscan" in command.argv:
             return CommandOutcome(0, b"# git.example.org:2222 SSH-2.0-x\n" + LINE, b"")
         return run_program(command)
 
@@ -87,6 +87,63 @@ def test_the_keys_of_a_server_are_what_it_says_with_their_fingerprints() -> None
         ["SHA256:+DiY3wvvV6TuJJhbpZisF/zLDA0zPMSvHdkr4UvCOqU", "[git.example.org]:2222", "(ED25519)"]
     ]
     assert asked[0][-3:] == ("-p", "2222", "git.example.org")
+
+
+def scanned(said: bytes, url: str = URL) -> CommandOutcome:
+    """Return what is pinned, and shown, where ssh-keyscan says this."""
+
+    def run(command: Command) -> CommandOutcome:
+        return CommandOutcome(0, said, b"") if "ssh-keyscan" in command.argv else run_program(command)
+
+    found = scan(url, run)
+    return CommandOutcome(len(found.fingerprints), found.lines, b"")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        b"@cert-authority * " + LINE.partition(b" ")[2],
+        b"@revoked " + LINE,
+        b"* " + LINE.partition(b" ")[2],
+        b"[git.example.org]:2222,* " + LINE.partition(b" ")[2],
+        b"other.example.org " + LINE.partition(b" ")[2],
+        b"git.example.org " + LINE.partition(b" ")[2],
+        b" " + LINE,
+        b"\t* " + LINE.partition(b" ")[2],
+        LINE.replace(b" ssh", b",* ssh"),
+        LINE.strip() + b" comment\n",
+        LINE.strip() + b"\r\n",
+        b"[git.example.org]:2222 ssh-ed25519 " + b"A" * 68 + b"\n",
+        b"[git.example.org]:2222 2048 65537 1234567890\n",
+        LINE,
+    ],
+)
+def test_what_is_no_key_of_that_server_or_has_no_fingerprint_is_not_pinned(more: bytes) -> None:
+    """ssh-keygen shows nothing for a line of `@cert-authority`, and ends well."""
+    assert scanned(more + LINE) == scanned(LINE + more) == CommandOutcome(1, LINE, b"")
+
+
+def test_the_server_at_the_usual_port_stands_by_its_bare_name() -> None:
+    bare = b"h " + LINE.partition(b" ")[2]
+    assert scanned(LINE + bare, "ssh://git@h/f").stdout == bare
+
+
+def test_lines_that_show_nothing_alone_are_no_keys() -> None:
+    with pytest.raises(StateError) as caught:
+        scanned(b"@cert-authority * " + LINE.partition(b" ")[2])
+    assert caught.value.diagnostics[0].code == "server-keys-unknown"
+
+
+def test_what_asks_a_server_can_gain_no_rights() -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def run(command: Command) -> CommandOutcome:
+        asked.append(command.argv)
+        return CommandOutcome(0, b"", b"")
+
+    with pytest.raises(StateError):
+        scan(URL, run)
+    assert [argv[:3] for argv in asked] == [("setpriv", "--no-new-privs", "ssh-keyscan")]
 
 
 @pytest.mark.parametrize("outcome", [CommandOutcome(1, b"", b"Connection refused\n"), CommandOutcome(0, b"# x\n", b"")])

@@ -65,6 +65,7 @@ def test_a_person_can_write_one_without_quotes() -> None:
         (GOOD.replace("T14", "T12"), "4:8", "'until' is later than 'since', and by 30 days at most"),
         (GOOD.replace("T14", "T11"), "4:8", "'until' is later than 'since'"),
         (GOOD.replace("11-29T14", "12-29T13"), "4:8", "by 30 days at most"),
+        (f"{GOOD}only: ['file:/etc/mo*']\n", "5:8", "there is file:* for all of the type"),
         (f"{GOOD}only: []\n", "5:7", "without it the whole host is paused"),
         (f"{GOOD}only: service:a\n", "5:7", "'only' is a list of resources"),
         (f"{GOOD}only: [nginx]\n", "5:8", "'nginx' has no type"),

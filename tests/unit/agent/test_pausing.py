@@ -53,6 +53,9 @@ def test_anything_else_is_no_time_for_a_pause(text: str, what: str) -> None:
     (found,) = caught.value.diagnostics
     assert found.code == "bad-duration"
     assert what in found.detail
+    assert ("enforcement: observe" in found.hint) is (what == "30 days at most")
+    assert ("--for 2h" in found.hint) is (what != "30 days at most")
+    assert text or "--for '':" in found.detail
 
 
 def test_resources_are_named_by_id_or_by_type() -> None:
@@ -70,6 +73,9 @@ def test_resources_are_named_by_id_or_by_type() -> None:
         ("", "has no type"),
         ("file:", "has no name"),
         ("fil:/etc/a", "no resource type 'fil'"),
+        ("", "--only '':"),
+        ("file:/etc/mo*", "there is file:* for all of the type"),
+        ("file:**", "there is file:* for all of the type"),
     ],
 )
 def test_what_is_no_resource_is_refused(text: str, what: str) -> None:

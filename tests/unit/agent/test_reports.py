@@ -1,16 +1,28 @@
 """Which reports are kept, and how they are read again (design 1.5)."""
 
+import errno
 import json
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from datum.agent.reports import QUIET_KEPT, is_quiet, list_reports, read_report, shorten, without_private, write_report
-from datum.errors import UsageError
+from datum.agent.reports import (
+    QUIET_KEPT,
+    find_reports,
+    is_quiet,
+    list_reports,
+    read_report,
+    shorten,
+    without_private,
+    write_report,
+)
+from datum.errors import DatumError, PermissionRefusedError, StateError, UsageError
 from datum.model.report import ChangeReport, PassReport, ResourceReport
 from datum.model.result import Outcome, PassOutcome
 from tests.unit.fakes import rid
@@ -187,24 +199,42 @@ def test_report_is_found_by_the_beginning_of_its_id(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wanted", ["2027", "2026", "../etc", ""])
 def test_no_such_report(tmp_path: Path, wanted: str) -> None:
-    """None, or several: the text says which."""
+    """None, or several: code and text say which."""
     if wanted:
         write(tmp_path, at(0))
         write(tmp_path, at(1))
     with pytest.raises(UsageError) as caught:
         read_report(tmp_path, wanted)
     (found,) = caught.value.diagnostics
-    assert found.code == "no-such-report"
+    assert found.code == ("report-ambiguous" if wanted == "2026" else "no-such-report")
     assert ("2 reports begin" in found.detail) is (wanted == "2026")
+    assert found.detail[0].isupper() or found.detail[0].isdigit()
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"[1]", b"5", b"\xff\xfe"])
+@pytest.mark.parametrize("data", [b"", b"{", b"{}", b"[1]", b"5", b"\xff\xfe"])
 def test_damaged_report_is_said(tmp_path: Path, data: bytes) -> None:
     """No pass depends on it, so it may be deleted."""
     write(tmp_path, at(0)).write_bytes(data)
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(StateError) as caught:
         read_report(tmp_path, "")
     assert caught.value.diagnostics[0].code == "report-damaged"
+
+
+@pytest.mark.parametrize(("user", "kind"), [(0, StateError), (1000, PermissionRefusedError)])
+def test_reports_that_may_not_be_read_are_not_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, user: int, kind: type[DatumError]
+) -> None:
+    """An ordinary user is told that rights are missing, and not that no pass ran."""
+
+    def refuse(path: object) -> object:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    with pytest.raises(kind) as caught:
+        read_report(tmp_path, "")
+    assert caught.value.diagnostics[0].code == "report-unreadable"
+    assert str(tmp_path) in caught.value.diagnostics[0].detail
 
 
 def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
@@ -220,6 +250,41 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_has_no_reports(tmp_path: Path) -> None:
     """First contact."""
     assert list_reports(tmp_path / "none") == []
+
+
+def test_a_folder_that_cannot_be_read_is_not_one_without_reports(tmp_path: Path) -> None:
+    """Whoever only looks sees none; who decides by it is told."""
+    (tmp_path / "file").touch()
+    assert list_reports(tmp_path / "file") == []
+    with pytest.raises(NotADirectoryError):
+        find_reports(tmp_path / "file")
+    assert find_reports(tmp_path / "none") == []
+
+
+def test_a_report_that_is_removed_meanwhile_hides_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, at(0))
+    gone = write(tmp_path, at(1))
+    scan = os.scandir
+
+    @contextmanager
+    def scandir(folder: Path) -> Iterator[list["os.DirEntry[str]"]]:
+        with scan(folder) as entries:
+            found = list(entries)
+        gone.unlink()
+        yield found
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert [one.id for one in find_reports(tmp_path)] == [at(0).id]
+
+
+def test_a_group_reads_reports_whatever_the_umask(tmp_path: Path) -> None:
+    old = os.umask(0o077)
+    try:
+        made = write(tmp_path / "log" / "reports", at(0))
+    finally:
+        os.umask(old)
+    modes = [path.stat().st_mode & 0o777 for path in (made.parent.parent, made.parent, made)]
+    assert modes == [0o755, 0o750, 0o640]
 
 
 def test_report_is_json(tmp_path: Path) -> None:

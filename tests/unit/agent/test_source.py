@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from datum.agent.resolver.own import OwnManifests
+from datum.model.fleet import FleetHeader
+from datum.model.source import SourceTree
 from tests.passes.scene import OTHER_FLEET_ID, Scene
 
 A = {"file:/etc/a": {"content": "a\n"}}
@@ -72,12 +75,28 @@ def test_rewritten_branch_is_refused_with_both_commits(scene: Scene) -> None:
     assert found["hint"]
 
 
-def test_everything_that_is_wrong_is_evidence(scene: Scene) -> None:
+def test_everything_that_is_wrong_with_a_header_is_evidence(scene: Scene) -> None:
     """Not only the first."""
-    scene.repository.git("checkout", "--quiet", "--orphan", "other")
     scene.commit(B, fleet=OTHER_FLEET_ID, agent=">=99")
+    assert codes(refused(scene)) == ["foreign-fleet", "agent-out-of-range"]
+
+
+@pytest.mark.parametrize("header", ["fleet: [", f"fleet: {OTHER_FLEET_ID}\nversion: 1\nagent: '>=99'\n"])
+def test_no_file_is_read_of_what_does_not_descend(scene: Scene, monkeypatch: pytest.MonkeyPatch, header: str) -> None:
+    """Its writer has had no say here: a header that is broken would make it an invalid revision (65)."""
+    scene.repository.git("checkout", "--quiet", "--orphan", "other")
+    head = scene.repository.commit({"fleet.yaml": header})
     scene.repository.git("branch", "--force", "main", "other")
-    assert codes(refused(scene)) == ["foreign-fleet", "agent-out-of-range", "not-a-descendant"]
+    read: list[str] = []
+    header_of = OwnManifests.header
+
+    def watched(self: OwnManifests, tree: SourceTree) -> FleetHeader:
+        read.append(tree.revision.commit)
+        return header_of(self, tree)
+
+    monkeypatch.setattr(OwnManifests, "header", watched)
+    assert codes(refused(scene)) == ["not-a-descendant"]
+    assert head not in read
 
 
 def test_unreachable_source_keeps_the_enforced_revision(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""When the next pass begins, as far as the service manager tells."""
+"""When the next pass begins, as far as the service manager tells, and what keeps the timer from beginning one."""
 
 from pathlib import Path
 
@@ -7,14 +7,15 @@ import pytest
 from datum.agent import status as module
 from datum.agent.ports import Ports
 from datum.agent.settings import Options
-from datum.agent.status import status
+from datum.agent.status import Status, status
+from datum.cli.views.standing import show
 from datum.provider.host import Command, CommandOutcome, HostError
 
-SAID = "Mon 2026-11-30 20:27:00 UTC"
+ON = "LoadState=loaded\nUnitFileState=enabled\nActiveState=active\nNextElapseUSecRealtime=Mon 2026-11-30 20:27:00 UTC"
 
 
-def look(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str | None, *, is_booted: bool = True) -> str:
-    """Return what status knows of the next pass, where the manager answers this, or nothing."""
+def look(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str | None, *, is_booted: bool = True) -> Status:
+    """Return what status knows, where the manager answers this, or nothing."""
     asked: list[Command] = []
 
     def run(command: Command) -> CommandOutcome:
@@ -30,20 +31,53 @@ def look(folder: Path, monkeypatch: pytest.MonkeyPatch, answer: str | None, *, i
     found = status(Options(config=str(config)), ports)
     assert len(asked) == int(is_booted)
     assert all(command.timeout <= 5 for command in asked), "a manager that hangs keeps nobody from looking"
-    return found.next_pass
+    assert all(command.environment["TZ"] == "UTC" for command in asked), "systemctl writes times of its own zone"
+    return found
 
 
-def test_the_next_tick_of_the_timer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert look(tmp_path, monkeypatch, SAID) == SAID
+def test_the_next_tick_of_the_timer_is_named_as_every_other_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = look(tmp_path, monkeypatch, ON)
+    assert (found.next_pass, found.timer) == ("2026-11-30T20:27:00Z", "")
 
 
-def test_a_timer_that_is_off_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert look(tmp_path, monkeypatch, "") == ""
+@pytest.mark.parametrize(
+    ("off", "timer", "shown"),
+    [
+        (ON.replace("=active", "=inactive"), "inactive", "none by itself: datum.timer is inactive"),
+        (ON.replace("=active", "=failed"), "failed", "none by itself: datum.timer is failed"),
+        (ON.replace("=loaded", "=masked"), "masked", "none by itself: datum.timer is masked"),
+        (ON.replace("=loaded", "=not-found"), "not-found", "none by itself: datum.timer is not-found"),
+        (
+            ON.replace("=enabled", "=disabled"),
+            "disabled",
+            "2026-11-30T20:27:00Z; datum.timer is disabled: none after a boot",
+        ),
+    ],
+)
+def test_a_timer_that_is_off_is_said_to_be(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    off: str,
+    timer: str,
+    shown: str,
+) -> None:
+    found = look(tmp_path, monkeypatch, off)
+    assert found.timer == timer
+    show(found, is_json=False)
+    assert f"next pass   {shown}" in capsys.readouterr().out.splitlines()
 
 
-def test_a_manager_that_does_not_answer_hides_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert look(tmp_path, monkeypatch, None) == ""
+@pytest.mark.parametrize("answer", [None, "", "?", ON.replace("Mon ", "").replace("UTC", "CET")])
+def test_what_the_manager_does_not_tell_is_not_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str | None
+) -> None:
+    """And hides nothing else."""
+    found = look(tmp_path, monkeypatch, answer)
+    assert (found.next_pass, found.timer) == ("", "")
 
 
 def test_without_a_manager_nobody_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert look(tmp_path, monkeypatch, SAID, is_booted=False) == ""
+    assert look(tmp_path, monkeypatch, ON, is_booted=False).next_pass == ""

@@ -1,5 +1,6 @@
 """The units that run passes below a root, and what systemctl is asked for."""
 
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -303,3 +304,14 @@ def test_reserved_names_are_shipped_by_nobody() -> None:
     shipped = {path.name for path in unit_files._SHIPPED.iterdir() if path.suffix in {".service", ".timer"}}
     assert shipped == set(UNITS)
     assert not shipped & set(RESERVED)
+
+
+def test_units_can_be_read_by_everybody_whatever_the_umask(settings: Settings) -> None:
+    old = os.umask(0o077)
+    try:
+        install_units(settings, Systemctl(), executable=DATUM)
+    finally:
+        os.umask(old)
+    folder = Path(settings.root) / OWN
+    assert folder.stat().st_mode & 0o777 == 0o755
+    assert {(folder / unit).stat().st_mode & 0o777 for unit in UNITS} == {0o644}

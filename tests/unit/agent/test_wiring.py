@@ -9,11 +9,11 @@ import pytest
 from attrs import evolve
 
 from datum.agent.desired import Wanted
+from datum.agent.first_contact import load_pointer
 from datum.agent.settings import Options, Settings, read_settings
 from datum.agent.story import PointerStore
 from datum.agent.wiring import (
     lasting_store,
-    load_pointer,
     open_hosts,
     opener,
     shared_directories,

@@ -21,7 +21,7 @@ from datum.cli.views.changes import plural, short
 from datum.cli.views.paper import Paper
 from datum.cli.views.resources import count_operations, count_words, write_orphans, write_resource
 from datum.diagnostics import Diagnostic, Severity, SourceLocation
-from datum.errors import UsageError
+from datum.errors import StateError, UsageError
 from datum.model.content import Content
 from datum.model.graph import Dependency, DependencyKind, Node, ResourceGraph
 from datum.model.json import thaw
@@ -500,7 +500,7 @@ def test_damaged_report_is_said_or_shown(path: tuple[Any, ...], capsys: Captured
         codes = set()
         try:
             reports.show(broken, is_json=False)
-        except UsageError as error:
+        except StateError as error:
             codes = {found.code for found in error.diagnostics}
         assert codes <= {"report-damaged"}
         assert is_harmless(capsys.readouterr().out)

@@ -1,5 +1,6 @@
 """Programs of which nothing is left when they have ended."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -8,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from datum.host import apart
+from datum.host import apart, namespaces
 from datum.host.names import Account
 from datum.host.program import run_program
+from datum.host.view import View
 from datum.provider.host import Command, CommandOutcome, HostError
 
 NOBODY = Account("nobody", 65534, 65534, groups=(65534,))
@@ -40,6 +42,40 @@ def test_what_makes_a_session_of_its_own_ends_as_well() -> None:
     outcome = run("setsid sleep 33.7654 >/dev/null 2>&1 <&1 & sleep 34.7654 >/dev/null 2>&1 & sleep 0.2; exit 0")
     assert outcome.exit_code == 0
     assert left("33.7654") + left("34.7654") == []
+
+
+def segments(size: int) -> list[int]:
+    """Return the ids of the System V segments of so many bytes."""
+    rows = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    return [int(row[1]) for row in rows if row[3] == str(size)]
+
+
+@pytest.mark.parametrize("view", [None, View()])
+def test_no_object_of_memory_is_left(view: View | None) -> None:
+    """A System V segment outlives who made it, and counts as memory of nobody."""
+    # Which nothing else has.
+    size = 1_000_003 + os.getpid()
+    make = f"import ctypes; print(ctypes.CDLL(None, use_errno=True).shmget(0, {size}, 0o1600))"
+    command = Command((sys.executable, "-I", "-c", make), 20, success=ANY_END)
+    outcome = run_program(command, is_enclosed=True, view=view)
+    left = segments(size)
+    for each in left:
+        ctypes.CDLL(None).shmctl(each, 0, None)
+    assert int(outcome.stdout) >= 0, outcome.stderr
+    assert left == []
+
+
+def test_without_objects_of_its_own_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise OSError(22, "unshare NEWIPC: Invalid argument")
+
+    monkeypatch.setattr(namespaces, "own_objects", refuse)
+    tmp_path.chmod(0o777)
+    with pytest.raises(HostError) as caught:
+        run(f"touch {tmp_path}/ran")
+    assert caught.value.diagnostics[0].code == "program-not-enclosed"
+    assert "unshare NEWIPC: Invalid argument" in caught.value.detail
+    assert not list(tmp_path.iterdir())
 
 
 def test_at_the_deadline_all_ends() -> None:

@@ -2,7 +2,6 @@
 
 import contextlib
 import ctypes
-import json
 import os
 import resource
 import signal
@@ -10,43 +9,15 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from datum.host import apart, namespaces, refused_calls
+from datum.host import apart, namespaces
 from datum.host.powerless import Bounds, Identity, Powerless, start_powerless
+from tests.unit.host.powerless_child import BOUNDS, IDENTITY, NUMBER, asked
 
-NUMBER = 65529
-IDENTITY = Identity(NUMBER, NUMBER)
-BOUNDS = Bounds(1 << 30, 60)
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up rights")
-
-
-def told(value: object) -> bytes:
-    return json.dumps(value).encode()
-
-
-def asked(do: Callable[[], object], bounds: Bounds = BOUNDS, identity: Identity = IDENTITY) -> Any:
-    """Return what a child without powers gets: a value, or the name and number of an error."""
-
-    def serve(end: socket.socket) -> None:
-        end.recv(1)
-        try:
-            end.sendall(told(do()))
-        except OSError as error:
-            end.sendall(told([type(error).__name__, error.errno]))
-        except MemoryError:
-            end.sendall(told("MemoryError"))
-
-    child = start_powerless(serve, identity, bounds)
-    try:
-        child.socket.sendall(b"x")
-        return json.loads(child.socket.recv(1 << 16))
-    finally:
-        child.end()
 
 
 def idle(end: socket.socket) -> None:
@@ -104,11 +75,6 @@ def test_mounts_that_cannot_be_made_are_told(monkeypatch: pytest.MonkeyPatch) ->
     child.end()
 
 
-@pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6, socket.AF_UNIX, socket.AF_NETLINK])
-def test_it_opens_no_socket(family: socket.AddressFamily) -> None:
-    assert asked(lambda: str(socket.socket(family))) == ["PermissionError", 1]
-
-
 def test_its_network_is_empty() -> None:
     assert asked(lambda: str(Path("/proc/self/ns/net").readlink())) != str(Path("/proc/self/ns/net").readlink())
 
@@ -120,8 +86,28 @@ def test_it_reads_no_secret(open_folder: Path) -> None:
     assert asked(token.read_text) == ["PermissionError", 13]
     assert asked(Path("/etc/shadow").read_text) == ["PermissionError", 13]
     agent = os.getpid()
+    assert asked(lambda: Path(f"/proc/{agent}/environ").read_text()) == ["FileNotFoundError", 2]
+    assert asked(lambda: Path(f"/proc/{agent}/mem").read_bytes()) == ["FileNotFoundError", 2]
+
+
+def test_it_sees_no_process_but_itself() -> None:
+    assert asked(lambda: [each.name for each in Path("/proc").iterdir() if each.name.isdecimal()]) == ["1"]
+    assert asked(lambda: Path("/proc/self/oom_score_adj").write_text("0")) == ["OSError", 30]
+
+
+def test_without_a_proc_of_its_own_all_else_holds(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that covers parts of its own; it is told, and what it could read there is as shut as ever."""
+
+    def refuse() -> None:
+        raise OSError(1, "mount proc on /proc: Operation not permitted")
+
+    monkeypatch.setattr(namespaces, "show_own_processes", refuse)
+    child = start_powerless(idle, IDENTITY, BOUNDS)
+    assert child.bare == "mount proc on /proc: Operation not permitted"
+    child.end()
+    assert asked((open_folder / "x").mkdir) == ["OSError", 30]
+    agent = os.getpid()
     assert asked(lambda: Path(f"/proc/{agent}/environ").read_text()) == ["PermissionError", 13]
-    assert asked(lambda: Path(f"/proc/{agent}/mem").read_bytes()) == ["PermissionError", 13]
 
 
 def test_it_holds_nothing_of_the_agent_open(open_folder: Path) -> None:
@@ -173,28 +159,6 @@ def test_no_right_is_gained_by_a_program(open_folder: Path) -> None:
         return os.read(reader, 100).decode().strip()
 
     assert asked(run) == str(NUMBER)
-
-
-def test_every_refused_call_is_refused() -> None:
-    """By its number on this machine; each would fail otherwise, too, but not so."""
-    _, numbers = refused_calls._MACHINES[os.uname().machine]
-    libc = ctypes.CDLL(None, use_errno=True)
-
-    def call() -> list[int]:
-        found = []
-        for number in numbers:
-            ctypes.set_errno(0)
-            libc.syscall(ctypes.c_long(number), *[ctypes.c_long(-1)] * 6)
-            found.append(ctypes.get_errno())
-        return found
-
-    assert len(numbers) == len(refused_calls.REFUSED)
-    assert asked(call) == [1] * len(numbers)
-
-
-def test_an_unknown_machine_has_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("platform.machine", lambda: "s390x")
-    assert not refused_calls.refuse_calls()
 
 
 def test_memory_is_bounded() -> None:

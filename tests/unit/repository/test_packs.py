@@ -2,6 +2,7 @@
 
 import hashlib
 import struct
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -127,3 +128,27 @@ def test_far_offsets(pair: Pair, far: int, fault: str) -> None:
     body = data[:at] + struct.pack(">I", 1 << 31) + data[at + 4 : -40] + struct.pack(">Q", far) + data[-40:-20]
     pair.index.write_bytes(sealed(body))
     assert pair.fault() == fault
+
+
+def test_a_look_at_many_objects_takes_little_memory(tmp_path: Path) -> None:
+    """Who fills a pack with the smallest objects fills no memory of this host."""
+    count = 300_000
+    body = struct.pack(">4sII", b"PACK", 2, count) + bytes(9 * count)
+    data = sealed(body)
+    pack = tmp_path / f"pack-{data[-20:].hex()}.pack"
+    pack.write_bytes(data)
+    names = b"".join(struct.pack(">I16x", (number << 8) + 1) for number in range(count))
+    table = [min(first << 16, count) for first in range(1, 257)]
+    index = tmp_path / "pack.idx"
+    offsets = struct.pack(">I", 12) * count
+    index.write_bytes(
+        sealed(b"\377tOc\0\0\0\2" + struct.pack(">256I", *table) + names + bytes(4 * count) + offsets + data[-20:])
+    )
+    del body, data, names, offsets
+    tracemalloc.start()
+    try:
+        assert pack_fault(pack, index) == ""
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 5 << 20

@@ -2,11 +2,14 @@
 
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from datum.errors import StateError
+from datum.host.program import run_program
+from datum.repository.account import SourceAccount, hand_over
 from datum.repository.sharing import share_store
 from datum.repository.store import create_store
 
@@ -95,3 +98,34 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     share_store(state / "mirror.git", GROUP)
     outside = (tmp_path / "outside").stat()
     assert (outside.st_gid, stat.S_IMODE(outside.st_mode)) == (0, 0o600)
+
+
+def test_what_a_pass_renames_meanwhile_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`plan` shares a store that a pass fills: a name that it has read may be gone when its turn comes."""
+    state = made(tmp_path)
+    packs = state / "mirror.git/objects/pack"
+    walk = os.walk
+
+    def watched(top: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+        for folder, folders, names in walk(top):
+            gone = ["tmp_pack_x"] if Path(folder) == packs else []
+            yield folder, folders, gone + names
+        yield str(packs / "gone"), [], ["x"]
+
+    monkeypatch.setattr(os, "walk", watched)
+    share_store(state / "mirror.git", GROUP)
+    assert modes(state)["mirror.git/objects/pack/pack-x.pack"] == (GROUP, 0o440)
+
+
+def test_what_is_handed_over_may_go_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state = made(tmp_path)
+    walk = os.walk
+
+    def watched(top: Path, *, topdown: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+        for folder, folders, names in walk(top, topdown=topdown):
+            yield folder, folders, (["gone"] if topdown else []) + names
+
+    monkeypatch.setattr(os, "walk", watched)
+    hand_over(state / "quarantine", state / "mirror.git", SourceAccount(65534, GROUP, run_program))
+    assert modes(state)["mirror.git/objects/pack/pack-x.pack"] == (GROUP, 0o440)
+    assert (state / "quarantine").stat().st_uid == 65534

@@ -41,6 +41,33 @@ def test_removing_says_whether_there_was_one(path: Path) -> None:
     assert read_pause_bytes(path) is None
 
 
+def test_nothing_is_removed_where_nothing_is_even_on_a_read_only_disk(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    assert remove_pause(path) is False
+
+
+def test_an_empty_folder_in_its_place_goes_and_a_full_one_stays(path: Path) -> None:
+    path.mkdir()
+    assert remove_pause(path) is True
+    path.mkdir()
+    write_pause_bytes(path, b"x")
+    assert read_pause_bytes(path) == b"x"
+    path.unlink()
+    (path / "foreign").mkdir(parents=True)
+    for act in (lambda: remove_pause(path), lambda: write_pause_bytes(path, b"x")):
+        with pytest.raises(StateError) as caught:
+            act()
+        assert caught.value.diagnostics[0].code == "pause-unwritable"
+        assert "move away" in caught.value.diagnostics[0].hint
+    assert (path / "foreign").is_dir()
+
+
 def test_what_a_killed_write_left_is_no_pause_and_goes_with_the_next_command(path: Path) -> None:
     part = path.with_name(".pause.yaml.part")
     part.write_text("half")

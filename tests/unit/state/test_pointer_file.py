@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from datum.errors import DatumError, ExitCode, SettingsError, StateError
+from datum.errors import DatumError, ExitCode, PermissionRefusedError, SettingsError, StateError
 from datum.model.identity import HostName
 from datum.model.pointer import Pointer, TrailEntry
 from datum.model.revision import Revision
@@ -279,6 +279,20 @@ def test_a_read_error_is_unreadable(path: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(os, "fdopen", fail)
     assert "Input/output error" in str(refusal(lambda: read_pointer(path), "pointer-unreadable"))
+
+
+@pytest.mark.parametrize(("user", "kind"), [(0, StateError), (1000, PermissionRefusedError)])
+def test_who_may_not_read_it_lacks_rights(
+    path: Path, monkeypatch: pytest.MonkeyPatch, user: int, kind: type[DatumError]
+) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(os, "open", refuse)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    with pytest.raises(kind) as caught:
+        read_pointer(path)
+    assert caught.value.diagnostics[0].code == "pointer-unreadable"
 
 
 def test_binding_to_this_fleet_and_host_passes() -> None:

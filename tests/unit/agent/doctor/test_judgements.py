@@ -150,7 +150,8 @@ CASES: Final[list[tuple[str, State, str, Callable[[], Finding]]]] = [
     ),
     ("not whole", WARNING, "abc is not whole", lambda: mirror(missing=("abc",))),
     ("two not whole", WARNING, "are not whole", lambda: mirror(missing=("abc", "def"))),
-    ("leftovers", WARNING, "left 1 files", lambda: mirror(leftovers=("shallow.lock",))),
+    ("one pack", OK, "Sound: 1 pack, ", lambda: mirror(packs=1)),
+    ("leftovers", WARNING, "left 1 file in", lambda: mirror(leftovers=("shallow.lock",))),
     ("files of a pass that runs", OK, "Sound", lambda: mirror(leftovers=("shallow.lock",), is_busy=True)),
     ("many packs", WARNING, "repacked", lambda: mirror(packs=21)),
     ("no pass", OK, "No pass runs", lambda: keeping.judge_lock(None, is_taken=False, now=0)),
@@ -323,6 +324,7 @@ CASES: Final[list[tuple[str, State, str, Callable[[], Finding]]]] = [
         lambda: enforced(Enforcement.ENFORCE, evolve(PAUSE, only=(rid("file:/a"),))),
     ),
     ("over", OK, "Neither", lambda: enforced(Enforcement.ENFORCE, PAUSE, now=1_767_999_999)),
+    ("of the future", WARNING, "not in force", lambda: enforced(Enforcement.ENFORCE, PAUSE, now=1_767_000_000)),
 ]
 
 

@@ -105,6 +105,17 @@ def test_every_later_question_fails_for_the_same_reason(talk: Talk) -> None:
     assert failure_of(conversation) is first
 
 
+def test_what_may_have_read_a_revision_reads_no_file_of_this_host(talk: Talk) -> None:
+    """A revision that took it over could choose what agent.yaml says; the conversation goes on."""
+    conversation = talk(answering(lambda _: ({"is": None}, b"")))
+    conversation.ask("yaml", nothing)
+    conversation.ask("use", nothing)
+    with pytest.raises(InternalError) as caught:
+        conversation.ask("yaml", nothing)
+    assert "has read a revision" in caught.value.diagnostics[0].detail
+    assert conversation.failure is None
+
+
 def test_who_does_not_answer_is_killed(talk: Talk) -> None:
     """Also one that is stopped, or holds off every other signal."""
     child = after_a_question(_kill(signal.SIGSTOP))
@@ -259,6 +270,73 @@ def test_a_length_that_is_a_lie_holds_no_memory(talk: Talk) -> None:
     with pytest.raises(FleetError):
         conversation.ask("manifest", nothing, most=512 << 20)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 << 10
+
+
+def announcing(head: int, body: int) -> Powerless:
+    """Return a child that says how long its answer is, and is silent then."""
+    return after_a_question(lambda end: end.sendall(struct.pack(">II", head, body)))
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "code"),
+    [
+        ((16 << 20) + 1, 0, "resolver-not-understood"),
+        (4097, 1, "resolver-not-understood"),
+        (4096, (32 << 20) + 1, "resolver-answer-too-large"),
+        (4096, 32 << 20, "resolver-silent"),
+        (16 << 20, 0, "resolver-silent"),
+    ],
+)
+def test_a_manifest_has_a_bound_that_is_told_as_such(talk: Talk, head: int, body: int, code: str) -> None:
+    """Before anything of it is held; what is within the bounds is awaited."""
+    conversation = talk(announcing(head, body))
+    conversation.seconds = 0.3
+    asked = AskedManifests(PROVIDERS, conversation, lambda _: None)
+    tree = AskedTree(Revision(COMMIT, ref="main"), lambda: conversation)
+    with pytest.raises(DatumError) as caught:
+        asked.manifest(tree, WEB1)
+    assert caught.value.diagnostics[0].code == code
+    if code == "resolver-answer-too-large":
+        assert caught.value.exit_code == ExitCode.DATAERR
+
+
+def test_ten_thousand_resources_are_within_the_bound(talk: Talk) -> None:
+    """Of a kilobyte each, three times what files with owner, group, mode and a requirement take."""
+    row = changed(lambda said: said.update(resources=[]))
+    resources = [[f"file:/{number:05}", [0, 1, 1], {"mode": "x" * 1000}, {}] for number in range(10_000)]
+    body = changed(lambda said: said.update(resources=resources))
+    assert len(body) - len(row) > 10_000_000
+    asked, tree = manifests(talk(with_manifest(body)))
+    assert len(asked.manifest(tree, WEB1).resources) == 10_000
+
+
+def with_origins(size: int) -> Powerless:
+    """Return a child whose resources were all said in so many bytes."""
+    bodies = {"manifest": changed(lambda _: None), "origins": b"{}" + b" " * (size - 2)}
+    return answering(lambda question: ({"is": None}, bodies.get(question["ask"], b"")))
+
+
+def test_origins_have_a_bound_for_each_resource(talk: Talk) -> None:
+    for size, is_taken in ((8 << 20, True), ((8 << 20) + 1, False)):
+        asked, tree = manifests(talk(with_origins(size)))
+        origins = asked.manifest(tree, WEB1).resources[0].origins
+        if is_taken:
+            assert dict(origins) == {}
+            continue
+        with pytest.raises(FleetError) as caught:
+            dict(origins)
+        assert caught.value.diagnostics[0].code == "resolver-answer-too-large"
+
+
+def test_origins_have_a_bound_for_all_resources_together(talk: Talk) -> None:
+    asked, tree = manifests(talk(with_origins(1 << 20)))
+    manifest = asked.manifest(tree, WEB1)
+    ask = manifest.resources[0].origins._ask  # type: ignore[attr-defined]  # a sample has few resources, and each asks once
+    for _ in range(32):
+        ask(manifest.resources[0].id)
+    with pytest.raises(FleetError) as caught:
+        ask(manifest.resources[0].id)
+    assert caught.value.diagnostics[0].code == "resolver-answer-too-large"
 
 
 def test_a_drip_does_not_outlast_the_deadline(talk: Talk) -> None:

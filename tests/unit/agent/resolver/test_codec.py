@@ -26,7 +26,7 @@ from datum.agent.resolver.encode import (
     manifest_to_bytes,
     origins_to_bytes,
 )
-from datum.agent.resolver.frames import FrameError
+from datum.agent.resolver.frames import FrameError, read_json
 from datum.agent.resolver.nodes import node_from, node_to_json
 from datum.agent.resolver.strict import MalformedError
 from datum.diagnostics import Diagnostic, Severity, SourceLocation
@@ -245,6 +245,12 @@ CHANGES: tuple[Callable[[dict[str, Any]], object], ...] = (
     put(*FIRST, 3, "owner", to=["blob", "1" * 40, "x"]),
     put(*FIRST, 3, "content", to=["blob", "../../x", "x"]),
     put(*FIRST, 3, "content", to=["bytes", "\ud800", "x", "sha1"]),
+    put(*FIRST, 2, "owner", to="\ud800"),
+    put(*FIRST, 2, "owner", to="\udd00"),
+    put(*FIRST, 2, "owner", to=["\udfff"]),
+    put(*FIRST, 4, "note", to="a\udbffb"),
+    put("layers", to={"\ud800": []}),
+    put("variables", to={"a": {"b": ["\ud8ff"]}}),
     put(*FIRST, 3, "content", to=["bytes", "x", "x", "md5"]),
     put(*FIRST, 3, "content", to=[]),
     put(*FIRST, 3, "content", to="blob"),
@@ -274,6 +280,20 @@ def test_what_is_not_of_the_form_is_refused(change: Callable[[dict[str, Any]], o
 
 def test_a_manifest_without_a_change_is_taken() -> None:
     assert decoded(MANIFEST, changed(lambda _: None)) == MANIFEST
+
+
+@pytest.mark.parametrize("text", ["\U0001f600", "\udc80\udcff", "\\ud800", "caf\xe9"], ids=ascii)
+def test_texts_that_can_be_written_are_taken(text: str) -> None:
+    """Whole pairs, bytes of names that are no UTF-8, and what only looks like half of a pair."""
+    assert read_json(json.dumps({"a": [text]}).encode()) == {"a": [text]}
+
+
+@pytest.mark.parametrize(
+    "data", [b'"\xed\xa0\x80"', '"a"'.encode("utf-16"), '"a"'.encode("utf-32")], ids=["half", "utf-16", "utf-32"]
+)
+def test_json_is_of_utf_8(data: bytes) -> None:
+    with pytest.raises(FrameError):
+        read_json(data)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[" * 200_000, b'{"x": NaN}', b"\xff", b"1" * 5000])
