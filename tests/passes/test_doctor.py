@@ -108,6 +108,11 @@ def configuration_leads_away(host: Scene) -> None:
 
 def not_enrolled(host: Scene) -> None:
     host.pointer_path.unlink()
+    shutil.rmtree(host.at("/var/log/datum/reports"))
+
+
+def state_lost(host: Scene) -> None:
+    host.pointer_path.unlink()
 
 
 def damaged_pointer(host: Scene) -> None:
@@ -229,6 +234,7 @@ BROKEN: Final[list[tuple[Break, str, str, str]]] = [
     (others_write_it, "configuration-rights", "fault", "mode 0666"),
     (configuration_leads_away, "configuration-file", "fault", "leads out of the root"),
     (not_enrolled, "pointer", "fault", "is not enrolled"),
+    (state_lost, "pointer", "fault", "The state of this host is lost"),
     (damaged_pointer, "pointer", "fault", "The pointer is damaged"),
     (pointer_of_another, "pointer", "fault", "enrolled under another name"),
     (open_pointer, "pointer", "fault", "cannot be trusted"),

@@ -12,6 +12,8 @@ from datum.model.identity import ResourceId
 from datum.model.manifest import Hazard, Limits, Resource
 from datum.model.observation import Observation, Present, StaleInput
 from datum.model.plan import OWES, Change, HoldReason, Label, Operation, Plan, Step, VerdictKind
+from datum.planner import stale
+from datum.planner.decide import BreachError
 from datum.planner.plan import relabel
 from datum.planner.replan import replan
 from tests.unit.fakes import HIDDEN, IN_SYNC, OTHER, declare, given, nodes_of, raising, rid
@@ -314,3 +316,15 @@ def test_a_restart_whose_mark_was_not_needed_is_not_done() -> None:
     _, restart = found.plan.actions
     answer = replan(restart, found.given.graph.nodes[restart.resource], running(), providers=TYPES)
     assert (answer.step, answer.hold) == (None, None)
+
+
+def test_a_type_that_breaks_its_contract_says_nothing_of_what_shall_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it did wrong is told where it is planned; the evidence is shown all the same."""
+
+    def broken(*_: object) -> None:
+        raise BreachError(TYPES["service"], "raised")
+
+    monkeypatch.setattr(stale, "stopping_of", broken)
+    seen = {A: IN_SYNC, QUIET: started_before()}
+    made = given(declare(A), lists_a("quiet"), seen=seen, providers=TYPES)
+    assert list(stale.stale_in(made, ())) == [rid(QUIET)]
