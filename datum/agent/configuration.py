@@ -4,10 +4,8 @@ What a person wrote stays: a file that is there gets no other line than a rename
 asked for, and one that says something else than the command line is an error.
 """
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +19,7 @@ from datum.diagnostics import Diagnostic
 from datum.errors import SettingsError, StateError
 from datum.model.identity import HostName
 from datum.repository.remote import Remote, normal_jump, normal_proxy
-from datum.state.folders import make_folders, sync_folder
+from datum.state.folders import make_folders, replacing
 
 _TRUST: Final = "trust:"
 _NORMAL: Final[Mapping[str, Callable[[str], str]]] = {"jump": normal_jump, "proxy": normal_proxy}
@@ -207,22 +205,10 @@ def write_whole(path: Path, data: bytes, *, mode: int, later_than: int = -1) -> 
         OSError: it cannot be written; the old one is still there.
     """
     make_folders(path.parent)
-    temporary = path.with_name(f".{path.name}.part")
-    temporary.unlink(missing_ok=True)
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            os.fchmod(descriptor, mode)
-            stream.write(data)
-            stream.flush()
-            set_after(descriptor, later_than)
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
-    sync_folder(path.parent)
+    with replacing(path, mode=mode) as stream:
+        stream.write(data)
+        stream.flush()
+        set_after(stream.fileno(), later_than)
 
 
 def remove_configuration(path: Path) -> None:

@@ -19,7 +19,7 @@ from datum.model.json import JsonValue, compact_json
 from datum.model.report import PassReport, ResourceReport
 from datum.model.result import PassOutcome
 from datum.report.as_json import report_to_json
-from datum.state.folders import make_folders, sync_folder
+from datum.state.folders import make_folders, replacing
 
 QUIET_KEPT: Final = 20
 """Reports of passes with nothing to do that are kept."""
@@ -68,19 +68,12 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
         make_folders(folder, mode=0o750)
         known = list_reports(folder)
         # One name for all: what a killed pass left is gone with the next report.
-        temporary = folder / _PART
-        temporary.unlink(missing_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o640)
-        with os.fdopen(descriptor, "wb") as stream:
-            # Whatever the caller's umask: a group reads reports.
-            os.fchmod(descriptor, 0o640)
+        # A group reads reports.
+        with replacing(path, mode=0o640, temporary=folder / _PART) as stream:
             stream.write(data)
             stream.flush()
             newest = max((one.order[0] for one in known), default=0)
-            order = set_after(descriptor, max(newest, left_at(folder)))
-            os.fsync(stream.fileno())
-        temporary.replace(path)
-        sync_folder(folder)
+            order = set_after(stream.fileno(), max(newest, left_at(folder)))
     except OSError as error:
         complain(f"the report cannot be written below {folder} ({error.strerror}); in short: {shorten(report)}")
         return None

@@ -16,7 +16,7 @@ from datum.agent.places import below
 from datum.agent.settings import CONFIG_PATH, Settings
 from datum.diagnostics import Diagnostic
 from datum.errors import StateError, UsageError
-from datum.state.folders import make_folders, sync_folder
+from datum.state.folders import make_folders, replacing
 
 SERVICE: Final = "datum.service"
 TIMER: Final = "datum.timer"
@@ -219,17 +219,9 @@ def _put(settings: Settings, path: str, text: str | None) -> bool:
                 _remove_empty(place.parent)
             return True
         make_folders(place.parent)
-        temporary = place.with_name(f".{place.name}.part")
-        temporary.unlink(missing_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
-        with os.fdopen(descriptor, "w") as stream:
-            # Whatever the caller's umask: everybody may read units.
-            os.fchmod(descriptor, 0o644)
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(place)
-        sync_folder(place.parent)
+        # Everybody may read units.
+        with replacing(place, mode=0o644) as stream:
+            stream.write(text.encode())
     return True
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from datum.diagnostics import Diagnostic, SourceLocation
 from datum.errors import StateError
-from datum.state.folders import sync_folder
+from datum.state.folders import replacing, sync_folder
 
 MOST_BYTES: Final = 1 << 20
 """Bytes; a larger file is none of datum's."""
@@ -67,26 +67,14 @@ def write_pause_bytes(path: Path, data: bytes) -> None:
     Raises:
         StateError: it cannot be written.
     """
-    with _alone(path, "written"):
-        temporary = path.with_name(f".{path.name}.part")
-        _unlink(temporary)
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-            with os.fdopen(descriptor, "wb") as stream:
-                # Whatever the caller's umask: who may look into the folder may read why nothing changes.
-                os.fchmod(descriptor, 0o644)
-                stream.write(data)
-                stream.flush()
-                os.fsync(descriptor)
-            with suppress(FileNotFoundError):
-                if _is_folder(path):
-                    path.rmdir()
-            temporary.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
-        sync_folder(path.parent)
+    # Who may look into the folder may read why nothing changes.
+    with _alone(path, "written"), replacing(path, mode=0o644) as stream:
+        stream.write(data)
+        stream.flush()
+        with suppress(FileNotFoundError):
+            if _is_folder(path):
+                os.fsync(stream.fileno())
+                path.rmdir()
 
 
 def remove_pause(path: Path) -> bool:
