@@ -76,4 +76,4 @@ def test_the_account_fetches_and_root_keeps(make_oneshot: Callable[..., Oneshot]
     modes = host.run(["stat", "-c", "%a %U %G", "/var/lib/datum", "/var/lib/datum/mirror.git"]).stdout.splitlines()
     assert modes[0] == "701 root root"
     # The group of what reads revisions; the account has it beside its own while it fetches.
-    assert modes[1] == "750 root UNKNOWN"
+    assert modes[1] == "750 root datum-resolve"

@@ -71,7 +71,7 @@ def test_what_gates_a_change_is_the_one_command_that_the_readme_names() -> None:
     assert os.access(REPOSITORY / ".ci" / "run", os.X_OK)
 
 
-def test_the_readme_names_the_demo_and_the_tests_and_no_other_script() -> None:
+def test_the_readme_names_the_demo_the_tests_and_what_builds_the_package() -> None:
     named = set(_SCRIPT.findall((REPOSITORY / "README.md").read_text(encoding="utf-8")))
-    assert named == {"scripts/demo", "scripts/test"}
+    assert named == {"scripts/build-deb", "scripts/demo", "scripts/test"}
     assert all(os.access(REPOSITORY / name, os.X_OK) for name in named)

@@ -147,7 +147,8 @@ def test_a_pass_over_https(scene: Scene, server: HttpsServer) -> None:
 
 def test_first_contact_over_https(scene: Scene, server: HttpsServer) -> None:
     """The configuration is there before, since the access stands in it; what it says is not overwritten."""
-    shutil.rmtree(scene.root / "var/lib/datum")
+    for folder in ("var/lib/datum", "var/log/datum"):
+        shutil.rmtree(scene.root / folder)
     text = scene.read("/etc/datum/agent.yaml") or ""
     before = json.dumps({**json.loads(text), "trust": {"anchor": scene.repository.head}})
     scene.write("/etc/datum/agent.yaml", before)

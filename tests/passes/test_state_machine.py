@@ -81,6 +81,15 @@ class Host(RuleBasedStateMachine):
         self._commit(manifest)
         self._follow(is_followed)
 
+    @precondition(lambda self: self.source_is_there and self.way_is_clear)
+    @rule(text=st.sampled_from(CONTENTS))
+    def declare_and_drop(self, text: str) -> None:
+        """The shortest way to a removal, which few manifests that follow each other by luck lead to."""
+        kept = dict(self.declared[self.scene.repository.head])
+        for entry in ({"content": text}, None):
+            self._commit({**kept, PATHS[0]: entry})
+            self._pass()
+
     @precondition(lambda self: self.source_is_there)
     @rule(manifest=manifests, is_followed=followed)
     def rewrite(self, manifest: dict[str, Declaration | None], is_followed: bool) -> None:

@@ -126,9 +126,9 @@ def test_a_link_on_the_way_is_not_followed(machine: Oneshot, fleet: FleetOnHost)
 def test_a_link_in_the_place_of_the_file_is_not_followed(machine: Oneshot, fleet: FleetOnHost) -> None:
     with_file(machine, b"")
     machine.run(["ln", "-sf", "/etc/shadow", FILE])
-    before = machine.read("/etc/shadow")
     fleet.commit(key())
     fleet.enrol(machine)
+    before = machine.read("/etc/shadow")
     assert "and no regular file" in fleet.datum(machine, "apply", code=1)
     assert machine.read("/etc/shadow") == before
 

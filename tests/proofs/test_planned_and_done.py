@@ -34,7 +34,9 @@ def offer(machine: Booted) -> None:
     """Offer the packages that the examples name."""
     version = machine.run(["dpkg-query", "-W", "-f", "${Version}", "libc6"]).stdout
     libc = Deb("libc6", version, architecture="i386", fields={"Multi-Arch": "same"})
-    Archive(machine).publish(APP, Deb("nginx", "1.22.1-9"), Deb("postgresql-15", "15.5-0"), libc)
+    Archive(machine).publish(
+        APP, Deb("datum-agent", "0.2"), Deb("nginx", "1.22.1-9"), Deb("postgresql-15", "15.5-0"), libc
+    )
 
 
 def able() -> list[Any]:
