@@ -2,20 +2,21 @@
 
 Run from the clone, as root: `.venv/bin/python -m bench.authority [--sizes N,N] [--runs N] [--out DIR]`. Both are the
 same command on the same throw-away Debian, in turn: `datum apply` of a host with N files. The second is told that it
-does not concern the running system when it chooses who reads revisions, and nothing else.
+does not concern the running system when it chooses who reads revisions, and nothing else. Taken is CPU time; what the
+clock says is that of the machine's other work as well. `--page` writes the page anew from the samples that are there.
 """
 
 import argparse
 import json
-import platform
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from attrs import evolve
 
+from bench.machine import command, machine
 from tests.git_repository import GitRepository
 from tests.harness import image
 from tests.harness.oneshot import Oneshot
@@ -24,35 +25,41 @@ from tests.harness.spec import Bind
 
 HERE: Final = Path(__file__).resolve().parent
 FLEET: Final = "0c0f7a52-6c6e-4b0e-9f0e-3b2f6f1d2a11"
-WAYS: Final = ("child", "in-process")
-# Runs in the host: passes in turn, and what each took (user and system, children included).
+# What each runs in the place of `datum`, whose first argument is `apply`.
+COMMANDS: Final = {
+    "child": "import sys\nfrom datum.cli.main import main\nsys.exit(main())\n",
+    "in-process": (
+        "import sys\n"
+        "import datum.agent.reading as opening\n"
+        "own = opening.reading\n"
+        "opening.reading = lambda ports, *, is_running_system: own(ports, is_running_system=False)\n"
+        "from datum.cli.main import main\n"
+        "sys.exit(main())\n"
+    ),
+}
+# Runs in the host: passes in turn, and the CPU time of each (user and system, children included). Its arguments: runs,
+# and the commands as JSON.
 PASSES: Final = """
-import json, os, subprocess, sys, time
+import json, os, subprocess, sys
 
-IN_PROCESS = (
-    "import sys\\n"
-    "import datum.agent.reading as opening\\n"
-    "own = opening.reading\\n"
-    "opening.reading = lambda ports, *, is_running_system: own(ports, is_running_system=False)\\n"
-    "from datum.cli.main import main\\n"
-    "sys.exit(main())\\n"
-)
-CHILD = "import sys\\nfrom datum.cli.main import main\\nsys.exit(main())\\n"
-COMMANDS = {"child": CHILD, "in-process": IN_PROCESS}
-samples = {name: [] for name in COMMANDS}
+commands = json.loads(sys.argv[2])
+samples = {name: [] for name in commands}
 for turn in range(int(sys.argv[1]) + 1):
-    for name, script in COMMANDS.items():
-        before, begun = os.times(), time.monotonic()
+    for name, script in commands.items():
+        before = os.times()
         done = subprocess.run([sys.executable, "-c", script, "apply"], capture_output=True, text=True)
-        wall, after = time.monotonic() - begun, os.times()
+        after = os.times()
         if done.returncode or "nothing to do" not in done.stdout:
             sys.exit(f"{name}: {done.returncode}: {done.stdout}{done.stderr}")
-        cpu = after.children_user - before.children_user + after.children_system - before.children_system
         # The first turn fills the caches.
         if turn:
-            samples[name].append({"cpu": cpu, "wall": wall})
+            user = after.children_user - before.children_user
+            samples[name].append(user + after.children_system - before.children_system)
 print(json.dumps(samples))
 """
+
+# CPU seconds by who reads revisions.
+Samples = Mapping[str, Sequence[float]]
 
 
 def main() -> None:
@@ -61,19 +68,30 @@ def main() -> None:
     parser.add_argument("--sizes", default="100,1000,10000")
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--out", type=Path, default=HERE / "results")
+    parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
-    image.find_or_build()
-    about = {"kernel": platform.release(), "python": platform.python_version(), "runs": options.runs}
     options.out.mkdir(parents=True, exist_ok=True)
-    samples: dict[str, Mapping[str, list[dict[str, float]]]] = {}
-    for size in options.sizes.split(","):
-        # Written after each: the last size takes longest.
-        samples[size] = measure(int(size), options.runs)
-        (options.out / "authority.json").write_text(json.dumps({**about, "samples": samples}, indent=1) + "\n")
-        (options.out.parent / "AUTHORITY.md").write_text("\n".join(section(about, samples)) + "\n")
+    raw = options.out / "authority.json"
+    samples: dict[str, Samples] = {}
+    found: dict[str, Any] = {
+        "machine": dict(machine()),
+        "command": command("bench.authority"),
+        "commands": {name: ["python3", "-c", script, "apply"] for name, script in COMMANDS.items()},
+        "runs": options.runs,
+        "cpu seconds": samples,
+    }
+    if options.page:
+        found = json.loads(raw.read_text())
+    else:
+        image.find_or_build()
+        for size in options.sizes.split(","):
+            # Written after each: the last size takes longest.
+            samples[size] = measure(int(size), options.runs)
+            raw.write_text(json.dumps(found, indent=1) + "\n")
+    (options.out.parent / "AUTHORITY.md").write_text("\n".join(section(found)) + "\n")
 
 
-def measure(size: int, runs: int) -> Mapping[str, list[dict[str, float]]]:
+def measure(size: int, runs: int) -> Samples:
     """Return the samples of a host with so many files, by who reads revisions."""
     # As an installed agent: compiled once.
     agent = bind_agent()
@@ -88,8 +106,9 @@ def measure(size: int, runs: int) -> Mapping[str, list[dict[str, float]]]:
             init = ["init", "--repo", "/mnt/fleet", "--host", "web1", "--no-timer"]
             host.run([*agent.argv, *init], env=env, timeout=900)
             host.run([*agent.argv, "apply"], env=env, timeout=900)
-            found = host.run([agent.argv[0], "-c", PASSES, str(runs)], env=env, timeout=3600)
-    samples: Mapping[str, list[dict[str, float]]] = json.loads(found.stdout)
+            argv = [agent.argv[0], "-c", PASSES, str(runs), json.dumps(COMMANDS)]
+            found = host.run(argv, env=env, timeout=3600)
+    samples: Samples = json.loads(found.stdout)
     return samples
 
 
@@ -106,29 +125,26 @@ def _files(size: int) -> Iterator[tuple[str, str]]:
     yield "hosts/web1.yaml", "\n".join(lines) + "\n"
 
 
-def section(about: Mapping[str, object], samples: Mapping[str, Mapping[str, list[dict[str, float]]]]) -> Iterator[str]:
+def section(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of AUTHORITY.md."""
     yield from (
         "# Who reads revisions",
         "",
-        "Generated by `bench/authority.py`: a pass with nothing to do over N files and their directories on a",
-        "throw-away Debian 12, where revisions are read by a process without powers, and by the agent itself; medians",
-        f"of {about['runs']} passes in turn, CPU of the agent and its children together. Raw samples are in",
-        "`results/authority.json`.",
+        f"Generated by `{found['command']}`: a pass with nothing to do over N files and their",
+        "directories on a throw-away Debian 12, where revisions are read by a process without powers, and by the agent",
+        f"itself; medians of {found['runs']} passes in turn, CPU time of the agent and its children together. What",
+        "counts are the pairs. Raw samples and both command lines are in `results/authority.json`.",
         "",
-        "| files | CPU, child (s) | CPU, in-process (s) | CPU, of pairs | wall, child (s) | wall, in-process (s) |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| files | CPU, child (s) | CPU, in-process (s) | CPU, of pairs |",
+        "| --- | --- | --- | --- |",
     )
-    for size, found in samples.items():
-        child, own = (found[way] for way in WAYS)
-        ratio = median(one["cpu"] / other["cpu"] for one, other in zip(child, own, strict=True))
-        cpu, wall = ([f"{_middle(found[way], what):.2f}" for way in WAYS] for what in ("cpu", "wall"))
-        yield f"| {int(size):,} | {' | '.join([*cpu, f'{100 * (ratio - 1):+.0f} %', *wall])} |"
-    yield from ("", f"- python: {about['python']}", f"- kernel: {about['kernel']}")
-
-
-def _middle(samples: list[dict[str, float]], what: str) -> float:
-    return median(sample[what] for sample in samples)
+    samples: Mapping[str, Samples] = found["cpu seconds"]
+    for size, of_size in samples.items():
+        child, own = (of_size[way] for way in COMMANDS)
+        ratio = median(one / other for one, other in zip(child, own, strict=True))
+        yield f"| {int(size):,} | {median(child):.2f} | {median(own):.2f} | {100 * (ratio - 1):+.0f} % |"
+    yield ""
+    yield from (f"- {name}: {value}" for name, value in found["machine"].items())
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 Run from the clone, as root: `.venv/bin/python -m bench.hosts [--runs N] [--out DIR]`. Beside each pass, what an
 administrator's script costs that asks the host's own tools the same, in one call a tool where the tool allows that.
 Whole processes, in turn; every timed pass is checked to have had nothing to do, and the programs that it starts are
-counted by strace.
+counted by strace. And how long one process takes to observe the packages alone, from dpkg's own files, over and over.
 """
 
 import argparse
@@ -30,6 +30,21 @@ from tests.proofs.sizes import Size
 
 HERE: Final = Path(__file__).resolve().parent
 SIZES: Final = (Size(10, 10, 10), Size(200, 100, 50))
+# Prints the wall time of each observation of so many packages, in seconds. Its arguments: packages, runs.
+READING: Final = """
+import sys, time
+from datum.host.local import LocalHost
+from datum_providers.package.provider import PackageProvider
+packages, runs = map(int, sys.argv[1:])
+provider = PackageProvider()
+desired = {f"p{number}": provider.parse(f"p{number}", {"version": "1.0-1"}) for number in range(packages)}
+with LocalHost() as host:
+    for _ in range(runs + 1):
+        begun = time.perf_counter()
+        seen = provider.observe(host.reader(), desired)
+        print(time.perf_counter() - begun)
+        assert not any(provider.plan(desired[name], seen[name]) for name in desired)
+"""
 
 
 def main() -> None:
@@ -76,12 +91,15 @@ def measure(size: Size, runs: int) -> dict[str, Any]:
                 if number:
                     samples[name]["cpu"].append(cpu)
                     samples[name]["wall"].append(wall)
+        reading = machine.run([fleet.argv[0], "-c", READING, str(size.packages), str(runs)], env=fleet.env).stdout
         calls = Strace(machine, fleet.env, timeout=180).trace([*fleet.argv, "apply"], ["execve", "execveat"])
     return {
         "packages": size.packages,
         "services": size.services,
         "accounts": size.accounts,
         "programs": sum(call.result == "0" for call in calls),
+        # The first fills the caches.
+        "reading packages": [float(seconds) for seconds in reading.split()[1:]],
         "contenders": samples,
     }
 
@@ -132,6 +150,8 @@ def section(result: Mapping[str, Any]) -> Iterator[str]:
     ratios = (_median(one, "datum apply") / _median(one, "the host's tools") for one in samples)
     yield f"| datum apply / the host's tools | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} |"
     yield f"| programs that the pass starts, itself included | {' | '.join(str(one['programs']) for one in samples)} |"
+    took = ", ".join(f"{1000 * median(one['reading packages']):.1f} ms for {one['packages']}" for one in samples)
+    yield from ("", f"Observing packages alone, from dpkg's own files, takes {took}, by the clock.")
 
 
 def _median(sample: Mapping[str, Any], name: str) -> float:

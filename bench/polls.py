@@ -3,21 +3,23 @@
 Run from the clone, as root: `.venv/bin/python -m bench.polls [--runs N] [--out DIR]`. Servers are git's http-backend
 behind TLS, once served by Python and once by nginx, and sshd of a throw-away Debian; bytes are counted by a proxy that
 tunnels, and by ssh itself. CPU time is that of both sides together, since the server's programs are children, too.
+`--page` writes the page anew from the samples that are there.
 """
 
 import argparse
 import json
 import os
-import platform
 import re
 import resource
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
+from bench.machine import command, machine
 from datum.host.program import run_program
 from datum.repository.packets import refs_request
 from datum.repository.remote import Remote, full_names
@@ -36,6 +38,11 @@ HERE: Final = Path(__file__).resolve().parent
 REFS: Final = (1, 10_000)
 _SSH_BYTES: Final = re.compile(rb"Transferred: sent (\d+), received (\d+) bytes")
 
+_COUNTED: Final = ("requests", "http", "wire")
+# Seconds after which nothing of a conversation comes any more.
+_QUIET: Final = 0.2
+
+# What it is of, and of each run: requests, bytes of HTTP and of the wire, CPU seconds. One number is a mean of runs.
 Sample = dict[str, Any]
 
 
@@ -44,17 +51,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--out", type=Path, default=HERE / "results")
+    parser.add_argument("--page", action="store_true")
     options = parser.parse_args()
-    about = {
-        "kernel": platform.release(),
-        "git": _output("git", "--version"),
-        "ssh": subprocess.run(["ssh", "-V"], capture_output=True, check=True, text=True).stderr.strip(),
-        "runs": options.runs,
-    }
-    samples = [sample for refs in REFS for sample in measure(refs, options.runs)]
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "polls.json").write_text(json.dumps({**about, "samples": samples}, indent=1) + "\n")
-    (options.out.parent / "POLLS.md").write_text("\n".join(section(about, samples)) + "\n")
+    raw = options.out / "polls.json"
+    if options.page:
+        found = json.loads(raw.read_text())
+    else:
+        ssh = subprocess.run(["ssh", "-V"], capture_output=True, check=True, text=True).stderr.strip()
+        found = {
+            "machine": {**machine(), "git": _output("git", "--version"), "ssh": ssh},
+            "command": command("bench.polls"),
+            "runs": options.runs,
+            "samples": [sample for refs in REFS for sample in measure(refs, options.runs)],
+        }
+        raw.write_text(json.dumps(found, indent=1) + "\n")
+    (options.out.parent / "POLLS.md").write_text("\n".join(section(found)) + "\n")
 
 
 def measure(refs: int, runs: int) -> Iterator[Sample]:
@@ -78,46 +90,60 @@ def _over_https(folder: Path, refs: int, runs: int) -> Iterator[Sample]:
     with HttpsServer(folder / "srv", authority.issue("localhost")) as server, Proxy() as proxy:
         remote = Remote(server.url(), ca_file=str(authority.path), proxy=proxy.url)
         environment = {**route_to(remote).environment, "GIT_ALLOW_PROTOCOL": "https"}
+        argv = ["git", "ls-remote", remote.url, "refs/heads/main"]
 
         def ls_remote() -> None:
-            subprocess.run(
-                ["git", "ls-remote", remote.url, "refs/heads/main"], env=environment, check=True, capture_output=True
-            )
+            subprocess.run(argv, env=environment, check=True, capture_output=True)
 
         polls: dict[str, Callable[[], object]] = {
             "datum, https": lambda: ask_remote(run_program, remote, "main", timeout=60),
             "git ls-remote, https": ls_remote,
         }
         for name, poll in polls.items():
+            sample: Sample = {"name": name, "refs": refs, "requests": [], "http": [], "wire": [], "cpu": []}
             # The first one is not counted: it reads files that later ones find in memory.
-            poll()
-            server.requests.clear()
-            server.moved = proxy.moved = 0
-            cpu = [_cpu(poll) for _ in range(runs)]
-            yield {
-                "name": name,
-                "refs": refs,
-                "requests": len(server.requests) / runs,
-                "http": server.moved / runs,
-                "wire": proxy.moved / runs,
-                "cpu": cpu,
-            }
+            for number in range(runs + 1):
+                server.requests.clear()
+                server.moved = proxy.moved = 0
+                cpu = _cpu(poll)
+                wire = _settled(proxy)
+                if number:
+                    sample["requests"].append(len(server.requests))
+                    sample["http"].append(server.moved)
+                    sample["wire"].append(wire)
+                    sample["cpu"].append(cpu)
+            yield sample
 
 
 def _over_nginx(folder: Path, refs: int, runs: int) -> Iterator[Sample]:
     authority = Authority(folder / "authority of nginx")
     with NginxServer(folder / "srv", authority.issue("localhost")) as server, Proxy() as proxy:
         remote = Remote(server.url(), ca_file=str(authority.path), proxy=proxy.url)
+        wire = []
         for _ in range(runs):
+            proxy.moved = 0
             ask_remote(run_program, remote, "main", timeout=60)
+            wire.append(_settled(proxy))
         served = server.served()
+        # In the order of the polls, each of which asks as often.
+        each = len(served) // runs
+        polls = [served[start : start + each] for start in range(0, len(served), each)]
         yield {
             "name": "datum, https by nginx",
             "refs": refs,
-            "requests": len(served) / runs,
-            "http": sum(one.received + one.sent for one in served) / runs,
-            "wire": proxy.moved / runs,
+            "requests": [len(poll) for poll in polls],
+            "http": [sum(one.received + one.sent for one in poll) for poll in polls],
+            "wire": wire,
         }
+
+
+def _settled(proxy: Proxy) -> int:
+    """Return how many bytes went through a proxy, once the end of a conversation has come through as well."""
+    moved = -1
+    while moved != proxy.moved:
+        moved = proxy.moved
+        time.sleep(_QUIET)
+    return moved
 
 
 def _over_ssh(folder: Path, refs: int, runs: int) -> Iterator[Sample]:
@@ -142,7 +168,7 @@ def _over_ssh(folder: Path, refs: int, runs: int) -> Iterator[Sample]:
                 found = _SSH_BYTES.search(done.stderr)
                 assert found, done.stderr
                 counted.append(int(found[1]) + int(found[2]))
-            yield {"name": name, "refs": refs, "wire": median(counted)}
+            yield {"name": name, "refs": refs, "wire": counted}
 
 
 def _cpu(run: Callable[[], object]) -> float:
@@ -156,22 +182,36 @@ def _output(*argv: str) -> str:
     return subprocess.run(argv, capture_output=True, check=True, text=True).stdout.strip()
 
 
-def section(about: Mapping[str, Any], samples: list[Sample]) -> Iterator[str]:
+def section(found: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of the table."""
+    about: Mapping[str, str] = found["machine"]
+    samples: list[Sample] = found["samples"]
     yield "# Polls that find nothing new"
     yield ""
-    yield "Generated by `python -m bench.polls`; raw samples in `results/polls.json`."
-    yield f"{about['git']}, {about['ssh']}, Linux {about['kernel']}, {about['runs']} runs."
+    yield f"Generated by `{found['command']}`; raw samples in `results/polls.json`. Medians of {found['runs']} runs."
     yield ""
     yield "Bytes are those of both directions: *HTTP* heads and bodies, *wire* all, TLS or ssh included. CPU time is"
-    yield "that of the programs of both sides, median; over ssh it is not taken."
+    yield "that of the programs of both sides; over ssh and of nginx it is not taken."
+    if any(_is_mean(sample[key]) for sample in samples for key in _COUNTED if key in sample):
+        yield ""
+        yield "Of requests and bytes that run kept one number for all runs, a mean, and over ssh a median."
     yield ""
     yield "| one branch is asked for | other refs | requests | HTTP bytes | wire bytes | CPU ms |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for sample in sorted(samples, key=lambda one: (one["name"], one["refs"])):
-        counted = [f"{sample[key]:,.0f}" if key in sample else "" for key in ("requests", "http", "wire")]
+        counted = [f"{_middle(sample[key]):,.0f}" if key in sample else "" for key in _COUNTED]
         cpu = f"{1000 * median(sample['cpu']):.0f}" if "cpu" in sample else ""
         yield f"| {sample['name']} | {sample['refs']:,} | {' | '.join(counted)} | {cpu} |"
+    yield ""
+    yield from (f"- {name}: {value}" for name, value in about.items())
+
+
+def _is_mean(value: object) -> bool:
+    return not isinstance(value, list)
+
+
+def _middle(value: Any) -> float:
+    return float(value if _is_mean(value) else median(value))
 
 
 if __name__ == "__main__":

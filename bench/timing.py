@@ -1,7 +1,6 @@
 """Runs whole processes and takes their time: CPU (user and system, children included) and wall."""
 
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,7 @@ from pathlib import Path
 from statistics import median
 
 from generate import make_root
+from machine import machine as own_machine
 
 HERE = Path(__file__).resolve().parent
 DATUM = (sys.executable, "-m", "datum")
@@ -73,14 +73,7 @@ def check(place: Path, root: Path) -> None:
 
 def machine() -> Mapping[str, str]:
     """Return what the figures depend on."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    model = [line.split(":")[1].strip() for line in lines if "model name" in line]
-    return {
-        "cpu": f"{len(model)} x {model[0] if model else platform.machine()}",
-        "kernel": platform.release(),
-        "python": platform.python_version(),
-        "cfengine": _version(["cf-agent", "--version"]),
-    }
+    return {**own_machine(), "cfengine": _version(["cf-agent", "--version"])}
 
 
 def file_system(place: Path) -> str:

@@ -1,7 +1,9 @@
 """Strike passes at every writing system call; write JSON and a table of it.
 
 Run from the clone, as root: `.venv/bin/python -m bench.faults.run [--jobs N] [--kills | --every] [SCENARIO…]`. Each
-point is struck by SIGKILL and by one of the errors that it can have, in turn; by each of them with `--every`.
+point is struck by SIGKILL and by one of the errors that it can have, in turn; by each of them with `--every`. Passes
+that owe a restart or a reload are killed at each of their calls, whether that writes or not, on so many booted hosts at
+once; `--some N` tries about so many of those, and records nothing.
 """
 
 import argparse
@@ -15,9 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.proofs.every_scenario import SCENARIOS
+from bench.faults import restarts
+from tests.proofs.every_scenario import NAMES, SCENARIOS
 from tests.proofs.judging import Verdict, judge
 from tests.proofs.layers import workers
+from tests.proofs.owed_judging import OWED
 from tests.proofs.points import KILL, Point, Strike, Trace, trace_pass
 from tests.proofs.sampling import choose
 from tests.proofs.stage import fast_folder, prepare
@@ -25,15 +29,18 @@ from tests.proofs.stage import fast_folder, prepare
 HERE = Path(__file__).resolve().parent
 RAW = HERE / "results.json"
 TABLE = HERE / "RESULTS.md"
+# A scenario takes up to an hour.
+_TOLD_EVERY = 50
 
 
 def main() -> int:
     """Run all strikes; 1 when one of them found something."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("scenarios", nargs="*", type=known, metavar="SCENARIO", default=list(SCENARIOS))
+    parser.add_argument("scenarios", nargs="*", type=known, metavar="SCENARIO", default=list(NAMES))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--kills", action="store_true", help="only SIGKILL")
     parser.add_argument("--every", action="store_true", help="every error at every point")
+    parser.add_argument("--some", type=int, default=0, metavar="N", help="of the scenarios of booted hosts")
     options = parser.parse_args()
     about = {
         "python": platform.python_version(),
@@ -42,8 +49,10 @@ def main() -> int:
     }
     found = False
     for name in options.scenarios:
-        result = {**run(name, options), **about}
-        record(result)
+        is_staged = name in SCENARIOS
+        result = {**(run(name, options) if is_staged else restarts.run(name, options.jobs, options.some)), **about}
+        if is_staged or not options.some:
+            record(result)
         found = found or any(entry["wrong"] for entry in result["strikes"])
     return 1 if found else 0
 
@@ -52,7 +61,7 @@ def record(result: dict[str, Any]) -> None:
     """Put the result of one scenario in the place of its older one: scenarios may be run on several days."""
     results = {entry["scenario"]: entry for entry in json.loads(RAW.read_text())["scenarios"]} if RAW.exists() else {}
     results[result["scenario"]] = result
-    whole = [results[name] for name in SCENARIOS if name in results]
+    whole = [results[name] for name in NAMES if name in results]
     RAW.write_text(as_text(whole))
     TABLE.write_text(as_table(whole))
 
@@ -62,8 +71,8 @@ def known(name: str) -> str:
 
     argparse checks a list that is the default of positional arguments against `choices` as one value.
     """
-    if name not in SCENARIOS:
-        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(SCENARIOS)}")
+    if name not in NAMES:
+        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(NAMES)}")
     return name
 
 
@@ -76,10 +85,13 @@ def run(name: str, options: argparse.Namespace) -> dict[str, Any]:
         trace = pool.submit(trace_pass, stage).result()
         strikes = list(strikes_of([*trace.points, *sample_of(trace.children, SCENARIOS[name].sampled)], options))
         print(f"{name}: {len(trace.points)} points, {len(strikes)} strikes", flush=True)
-        verdicts = list(pool.map(partial(judge, stage, trace), strikes, chunksize=4))
-    for verdict in verdicts:
-        if verdict.wrong:
-            print(verdict, flush=True)
+        verdicts: list[Verdict] = []
+        for verdict in pool.map(partial(judge, stage, trace), strikes, chunksize=4):
+            verdicts.append(verdict)
+            if verdict.wrong:
+                print(verdict, flush=True)
+            if not len(verdicts) % _TOLD_EVERY:
+                print(f"{name}: {len(verdicts)} of {len(strikes)} after {time.monotonic() - begun:.0f} s", flush=True)
     print(f"{name}: {sum(bool(verdict.wrong) for verdict in verdicts)} with findings", flush=True)
     return as_json(name, trace, verdicts, time.monotonic() - begun)
 
@@ -148,7 +160,7 @@ def as_table(results: Sequence[dict[str, Any]]) -> str:
         "journal of dpkg is left. Of packages a seeded sample of the points of apt and dpkg is struck.",
     ]
     for result in results:
-        lines += ["", *_section(result)]
+        lines += ["", *_section(result), *(restarts.section(result) if result["scenario"] in OWED else ())]
     return "\n".join([*lines, ""])
 
 

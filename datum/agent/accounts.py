@@ -27,6 +27,8 @@ SYSUSERS: Final = "sysusers.conf"
 _ROOT: Final = "root"
 _SHELL: Final = "/usr/sbin/nologin"
 _HOME: Final = "/nonexistent"
+_ROLE: Final = "The account of the source"
+_ROLES: Final = {RESOLVER_ACCOUNT: "The account that reads revisions"}
 _WORK: Final = "talks to foreign servers"
 _WORKS: Final = {RESOLVER_ACCOUNT: "reads revisions"}
 # As in `SYSUSERS`.
@@ -237,8 +239,8 @@ class _Files:
             raise StateError(
                 Diagnostic(
                     code="source-account-not-made",
-                    summary="The account of the source could not be made.",
-                    detail=f"{self.place(name)} cannot be read: {error.strerror}.",
+                    summary="The account files cannot be read.",
+                    detail=f"{self.place(name)}: {error.strerror}.",
                     hint="run it as root, or look at the file",
                 )
             ) from error
@@ -289,11 +291,15 @@ def _not_made(name: str, detail: str, hint: str) -> NoReturn:
     raise StateError(
         Diagnostic(
             code="source-account-not-made",
-            summary="The account of the source could not be made.",
+            summary=f"{_role(name)} could not be made.",
             detail=f"'{name}': {detail}",
             hint=hint or _cure(""),
         )
     )
+
+
+def _role(name: str) -> str:
+    return _ROLES.get(name, _ROLE)
 
 
 def _refuse_unfit(name: str, faults: Iterator[str] | tuple[str, ...]) -> None:
@@ -311,7 +317,7 @@ def unfit(name: str, faults: tuple[str, ...]) -> Diagnostic:
     """
     return Diagnostic(
         code="source-account-unfit",
-        summary="The account of the source is one of another kind.",
+        summary=f"{_role(name)} is one of another kind.",
         detail=f"'{name}' {', and '.join(faults)}. What {_WORKS.get(name, _WORK)} should be able to do nothing else.",
         hint=f"let '{name}' be a system account of its own (useradd --system --no-create-home --shell {_SHELL})"
         f"{'' if name == RESOLVER_ACCOUNT else ', or name another one as source.account'}",

@@ -16,9 +16,9 @@ from datum.agent.pause_file import load_pause
 from datum.agent.planning import Planned, without_history
 from datum.agent.ports import Ports
 from datum.agent.record import damaged, record_plan, replay_plan
-from datum.agent.reports import read_report, with_own_id, write_report
+from datum.agent.reports import may_hold_reports, read_report, with_own_id, write_report
 from datum.agent.resolver.own import read_here
-from datum.agent.settings import Options, Settings, read_settings
+from datum.agent.settings import NOT_CONFIGURED, Options, Settings, read_settings, reports_place
 from datum.agent.story import PointerStore
 from datum.agent.wiring import (
     lasting_store,
@@ -51,7 +51,7 @@ from datum.planner.releases import release_of
 from datum.report.standing import standing_to_json
 from datum.report.texts import illustrate
 from datum.repository.mirror import Mirror
-from datum.state.lock import JoinedPass, PassLock, SharedOutcome, acquire
+from datum.state.lock import HOST_LOCK, JoinedPass, PassLock, SharedOutcome, acquire
 
 Complain = Callable[[str], None]
 
@@ -89,6 +89,7 @@ def apply(options: Options, request: Request, ports: Ports, *, wait: float | Non
         wait=wait,
         stopped=lambda: bool(ports.signal()),
         asked=Asked(ports.trigger, ports.started, ports.pid),
+        host_lock=HOST_LOCK if settings.is_running_system else None,
     )
     if isinstance(turn, JoinedPass):
         return Applied(None, turn.outcome.report or None, turn.outcome.exit_code, turn)
@@ -322,10 +323,21 @@ def standing(options: Options, ports: Ports) -> Standing:
 def report(options: Options, wanted: str) -> Mapping[str, JsonValue]:
     """Return a report by the beginning of its id; the newest for an empty one.
 
+    Reports outlive the enrolment that they are of: a host that left its fleet has no configuration.
+
     Raises:
         UsageError: there is none.
+        SettingsError: the configuration is wrong; or there is none, and no report either.
     """
-    return read_report(read_settings(options).reports_dir, wanted)
+    try:
+        folder = read_settings(options).reports_dir
+    except SettingsError as error:
+        if error.diagnostics[0].code != NOT_CONFIGURED:
+            raise
+        folder = reports_place(options)
+        if not may_hold_reports(folder):
+            raise
+    return read_report(folder, wanted)
 
 
 def orphans(options: Options, ports: Ports) -> PlanMade:

@@ -13,7 +13,6 @@ from attrs import field, frozen
 
 from datum.agent.config_file import parse_config
 from datum.agent.remotes import ACCESS, LIST, Said
-from datum.agent.reports import set_after
 from datum.agent.settings import DEFAULT_REF, Settings
 from datum.diagnostics import Diagnostic
 from datum.errors import SettingsError, StateError
@@ -192,14 +191,13 @@ def write_configuration(path: Path, data: bytes) -> None:
         ) from error
 
 
-def write_whole(path: Path, data: bytes, *, mode: int, later_than: int = -1) -> None:
+def write_whole(path: Path, data: bytes, *, mode: int) -> None:
     """Make a file hold these bytes, atomically and durably; its folder is made where it is missing.
 
     Args:
         path: of the file.
         data: its bytes.
         mode: of the file, whatever the caller's umask.
-        later_than: nanoseconds; the file is newer, whatever the clock says.
 
     Raises:
         OSError: it cannot be written; the old one is still there.
@@ -207,8 +205,6 @@ def write_whole(path: Path, data: bytes, *, mode: int, later_than: int = -1) -> 
     make_folders(path.parent)
     with replacing(path, mode=mode) as stream:
         stream.write(data)
-        stream.flush()
-        set_after(stream.fileno(), later_than)
 
 
 def remove_configuration(path: Path) -> None:

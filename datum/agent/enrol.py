@@ -234,6 +234,29 @@ def look(intent: Intent, ports: Ports) -> Seen:
         return _seen(mirror, settings, ports, None, is_first=not intent.has_accepted)
 
 
+def names(intent: Intent, ports: Ports) -> None:
+    """Make sure that a source names something by the ref of this host; nothing is fetched.
+
+    Raises:
+        RevisionNotFoundError: it has no such ref; the detail says which it has.
+        RepositoryUnreachableError: no source can be asked.
+        StateError: there is no temporary folder.
+    """
+    settings = intent.settings
+    account = source_account(settings)
+    with (
+        temporary_folder() as place,
+        Mirror.open(
+            settings.state_dir,
+            ports.run,
+            open_objects=ports.manifests.objects,
+            temporary=Path(place),
+            account=account,
+        ) as mirror,
+    ):
+        from_first(settings.remotes, lambda one: mirror.ask(one, settings.ref, timeout=settings.source_timeout))
+
+
 def _seen(mirror: Mirror, settings: Settings, ports: Ports, known: Pointer | None, *, is_first: bool) -> Seen:
     revision, _ = from_first(settings.remotes, lambda remote: obtain(mirror, remote, settings))
     if is_first:

@@ -125,7 +125,7 @@ def write_record(folder: Path, document: Mapping[str, JsonValue]) -> None:
             earlier.insert(0, known)
         elif made.get("resources") is None:
             made["resources"] = known.get("resources")
-    _write(folder, {**made, "earlier": earlier}, later_than=reports[-1].order[0] if reports else -1)
+    _write(folder, {**made, "earlier": earlier})
 
 
 def complete_record(folder: Path) -> None:
@@ -136,10 +136,8 @@ def complete_record(folder: Path) -> None:
     """
     found = read_record(folder)
     if found is not None and not found.is_complete:
-        reports = find_reports(folder)
-        later = reports[-1].order[0] if reports else -1
-        _write(folder, {**found.document, "is_complete": True}, later_than=later)
+        _write(folder, {**found.document, "is_complete": True})
 
 
-def _write(folder: Path, document: Mapping[str, JsonValue], *, later_than: int) -> None:
-    write_whole(folder / LEFT, compact_json(document).encode() + b"\n", mode=0o640, later_than=later_than)
+def _write(folder: Path, document: Mapping[str, JsonValue]) -> None:
+    write_whole(folder / LEFT, compact_json(document).encode() + b"\n", mode=0o640)

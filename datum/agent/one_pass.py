@@ -168,7 +168,8 @@ class OnePass:
         with self._stage("trail"):
             trail = memory.older(target, has_history=self._request.has_history)
         story.diagnostics.extend(unresolved_words(trail))
-        story.diagnostics.extend(pause_words(self._request.pause, self._ports.now, wanted, trail, self._settings.where))
+        pause, types = self._request.pause, self._ports.providers
+        story.diagnostics.extend(pause_words(pause, self._ports.now, wanted, trail, self._settings, types))
         with self._hosts.reader(wanted) as reader:
             basis = self._basis(wanted, trail, target, reader)
             basis = evolve(basis, converged=lambda: memory.converged(wanted, trail))

@@ -1,10 +1,12 @@
 """What a pass says of the pause that it found. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
 from typing import Final
 
 from datum.agent.desired import Wanted
-from datum.diagnostics import Diagnostic, Severity
+from datum.agent.settings import Settings
+from datum.diagnostics import Diagnostic, Severity, SourceLocation
 from datum.model.identity import ResourceId
 from datum.model.moment import format_moment
 from datum.model.pause import Pause, PauseState
@@ -18,7 +20,12 @@ NAMED: Final = 5
 
 
 def pause_words(
-    pause: Pause | None, now: int, wanted: Wanted, trail: tuple[Declaration | Unresolved, ...], where: str
+    pause: Pause | None,
+    now: int,
+    wanted: Wanted,
+    trail: tuple[Declaration | Unresolved, ...],
+    settings: Settings,
+    types: Collection[str],
 ) -> Iterator[Diagnostic]:
     """Yield what a person should know of a pause.
 
@@ -27,15 +34,19 @@ def pause_words(
         now: the moment of the pass, in seconds since 1970.
         wanted: what the target wants.
         trail: what older revisions declared.
-        where: the options that lead another command here.
+        settings: of this host.
+        types: that there are.
     """
+    where = settings.where
     if pause is None:
         return
     match pause.state(now):
         case PauseState.IN_FORCE:
             yield _in_force(pause, where)
             older = (origin for entry in trail if isinstance(entry, Declaration) for origin in entry.nodes)
-            yield from names_nothing(pause.unknown([*wanted.graph.nodes, *older]))
+            yield from names_no_type(pause, types, settings.pause_path, where)
+            unknown = pause.unknown([*wanted.graph.nodes, *older])
+            yield from names_nothing(tuple(one for one in unknown if one.type in types))
         case PauseState.OVER:
             if now < pause.until + TOLD_FOR:
                 yield _over(pause, where)
@@ -63,6 +74,27 @@ def names_nothing(unknown: tuple[ResourceId, ...]) -> Iterator[Diagnostic]:
             summary="The pause names what nothing declares.",
             detail=f"No revision that this host enforces, or may still have something of, declares {_some(unknown)}.",
             hint="datum status --resources lists what is declared; datum pause puts another pause in the place of this",
+        )
+
+
+def names_no_type(pause: Pause, types: Collection[str], path: Path, where: str) -> Iterator[Diagnostic]:
+    """Yield a warning where a pause names resources of a type that there is none of; `datum pause` makes no such one.
+
+    Args:
+        pause: as it was found.
+        types: that there are.
+        path: of its file.
+        where: the options that lead another command here.
+    """
+    wrong = tuple(one for one in pause.only if one.type not in types)
+    if wrong:
+        yield Diagnostic(
+            code="pause-names-no-type",
+            severity=Severity.WARNING,
+            summary="The pause names resources of no type that there is.",
+            detail=f"{_some(wrong)}: nothing is paused by that. The types are {', '.join(sorted(types))}.",
+            hint=f"correct 'only' in {path}; or datum pause{where} puts another pause in the place of this",
+            location=SourceLocation(str(path)),
         )
 
 

@@ -244,20 +244,28 @@ class Turn:
         look = self.look if action.orphan_of is None else evolve(self.look, is_removal=True)
         return observe_one(action.resource, self.node_of(action), look)
 
-    def replan(self, action: Action, observation: Observation, staged: frozenset[ResourceId] = frozenset()) -> Replan:
+    def replan(
+        self,
+        action: Action,
+        observation: Observation,
+        staged: frozenset[ResourceId] = frozenset(),
+        *,
+        is_done: bool = False,
+    ) -> Replan:
         """Return the planner's word on one action and what is there now.
 
         Args:
             action: as planned.
             observation: what is there now.
             staged: resources whose candidates are put in place together with this one.
+            is_done: whether it was done, see `replan`.
         """
         node = self.node_of(action)
         given = self.planned.given
-        if not staged and self._is_as_planned(action, observation):
+        if not staged and not is_done and self._is_as_planned(action, observation):
             return Replan(step=action.step)
         package, owners = None, frozenset[str]()
-        if isinstance(observation, Present) and action.operation is Operation.CREATE:
+        if isinstance(observation, Present) and action.operation is Operation.CREATE and not is_done:
             # When it is not known whether a package owns what is there, or who does, nobody vouches for it.
             with suppress(HostError):
                 package = package_of(node, self.look.reader)
@@ -273,6 +281,7 @@ class Turn:
             package=package,
             owners=owners,
             provided=frozenset(target for origin in staged for target in given.graph.nodes[origin].targets),
+            is_done=is_done,
         )
 
     def _is_as_planned(self, action: Action, observation: Observation) -> bool:

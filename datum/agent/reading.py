@@ -1,6 +1,6 @@
 """Who reads revisions for a command: a process without powers where this is root on the running system.
 
-Effects: starts that process, and ends it with the command.
+Effects: starts that process, and ends it with the command; from then on no core of root's own is written.
 """
 
 import importlib
@@ -39,6 +39,11 @@ def reading(ports: Ports, *, is_running_system: bool) -> Iterator[Ports]:
     Raises:
         PermissionRefusedError: `resolver-not-started`.
     """
+    if os.geteuid() == 0:
+        from datum.host.undumped import write_no_core
+
+        # For whoever is not root it would shut the process out of its own files below /proc; his cores are his.
+        write_no_core()
     if not is_running_system or os.geteuid() != 0:
         yield ports
         return
@@ -68,7 +73,7 @@ def reading(ports: Ports, *, is_running_system: bool) -> Iterator[Ports]:
             raise _not_shared(path, error) from error
 
     try:
-        manifests = AskedManifests(ports.providers, conversation, share)
+        manifests = AskedManifests(ports.providers, conversation, share, gid)
         yield evolve(ports, manifests=manifests, notes=(*ports.notes, *_notes(child.bare)))
     finally:
         conversation.close()

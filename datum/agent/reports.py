@@ -28,7 +28,7 @@ LOUD_DAYS: Final = 90
 """Days for which reports of passes that changed or failed are kept."""
 
 LEFT: Final = "left.json"
-"""What `datum leave` writes beside the reports: those before it are of an enrolment that was ended on purpose."""
+"""What `datum leave` writes beside the reports: those that it names are of an enrolment that was ended on purpose."""
 
 _SUFFIX: Final = ".json"
 # More than any process id (proc(5), pid_max).
@@ -73,7 +73,7 @@ def write_report(folder: Path, report: PassReport, *, limit: int, complain: Call
             stream.write(data)
             stream.flush()
             newest = max((one.order[0] for one in known), default=0)
-            order = set_after(stream.fileno(), max(newest, left_at(folder)))
+            order = set_after(stream.fileno(), newest)
     except OSError as error:
         complain(f"the report cannot be written below {folder} ({error.strerror}); in short: {shorten(report)}")
         return None
@@ -209,6 +209,14 @@ def list_reports(folder: Path) -> list[KnownReport]:
         return []
 
 
+def may_hold_reports(folder: Path) -> bool:
+    """Whether reports lie in a folder, or that cannot be told."""
+    try:
+        return bool(find_reports(folder))
+    except OSError:
+        return True
+
+
 def find_reports(folder: Path) -> list[KnownReport]:
     """Return what lies in the folder, oldest first; nothing where there is no such folder.
 
@@ -236,15 +244,6 @@ def _known(entry: "os.DirEntry[str]") -> KnownReport | None:
         return None
     order = (status.st_mtime_ns, parts[0])
     return KnownReport(Path(entry.path), parts[0], parts[1], parts[2] == "quiet", status.st_size, order)
-
-
-def left_at(folder: Path) -> int:
-    """Return when `datum leave` wrote its record, in nanoseconds of the clock of the reports; -1: it did not."""
-    try:
-        status = (folder / LEFT).lstat()
-    except OSError:
-        return -1
-    return status.st_mtime_ns if stat.S_ISREG(status.st_mode) else -1
 
 
 def _evict(known: list[KnownReport], now: str, limit: int) -> None:

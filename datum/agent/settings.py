@@ -28,6 +28,8 @@ CONFIG_PATH: Final = "/etc/datum/agent.yaml"
 STATE_DIR: Final = "/var/lib/datum"
 REPORTS_DIR: Final = "/var/log/datum/reports"
 DEFAULT_REF: Final = "main"
+NOT_CONFIGURED: Final = "not-configured"
+"""Code: nothing says what to enforce."""
 SOURCE_ACCOUNT: Final = "datum-source"
 """The account under which foreign servers are talked to, where it exists and no other is said."""
 
@@ -192,7 +194,7 @@ def settings_from(file: Said, options: Options) -> Settings:
         root=root,
         config=path,
         state_dir=below(root, state or file.text("state_dir") or STATE_DIR),
-        reports_dir=below(root, file.text("reports_dir") or REPORTS_DIR),
+        reports_dir=_reports_place(root, file),
         rev=options.rev,
         is_offline=options.is_offline,
         enforcement=Enforcement(file.text("enforcement") or Enforcement.ENFORCE),
@@ -248,12 +250,26 @@ def _host(text: str, file: Said, *, is_option: bool) -> HostName:
 def _not_configured(path: Path, what: str, where: str) -> SettingsError:
     return SettingsError(
         Diagnostic(
-            code="not-configured",
+            code=NOT_CONFIGURED,
             summary="This agent does not know what to enforce.",
             detail=f"Neither {path} nor the command line says '{what}'.",
             hint=init_line("URL", "NAME", where),
         )
     )
+
+
+def _reports_place(root: str, file: Said) -> Path:
+    return below(root, file.text("reports_dir") or REPORTS_DIR)
+
+
+def reports_place(options: Options) -> Path:
+    """Return where the reports of a host lie that nothing says what to enforce to.
+
+    Raises:
+        SettingsError: the configuration cannot be read, or a key or value is wrong.
+        UsageError: an option is wrong.
+    """
+    return _reports_place(root_of(options), config_said(options))
 
 
 def config_said(options: Options) -> Said:

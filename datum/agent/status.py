@@ -9,6 +9,7 @@ from attrs import evolve, frozen
 
 from datum.agent.first_contact import load_pointer, lost_state, unenrolled
 from datum.agent.pause_file import load_pause
+from datum.agent.pauses import names_no_type
 from datum.agent.ports import Ports
 from datum.agent.repeats import Repeat, find_repeats
 from datum.agent.reports import read_report
@@ -45,6 +46,8 @@ class Status:
     pause_state: PauseState | None = None
     # Why one that is there cannot be read.
     pause_problem: Diagnostic | None = None
+    # What one that is in force names and cannot pause.
+    pause_warning: Diagnostic | None = None
     # Seconds that the running pass has lasted, and what it does now; on the clock of this boot.
     elapsed: tuple[float, float] | None = None
     # When the timer begins the next pass, ISO 8601 in UTC; empty where it does not, or that is not known.
@@ -152,4 +155,10 @@ def _with_pause(status: Status, ports: Ports) -> Status:
         pause = load_pause(status.settings)
     except SettingsError as error:
         return evolve(status, pause_problem=error.diagnostics[0])
-    return evolve(status, pause=pause, pause_state=pause.state(ports.now)) if pause is not None else status
+    if pause is None:
+        return status
+    state, settings = pause.state(ports.now), status.settings
+    warning = next(names_no_type(pause, ports.providers, settings.pause_path, settings.where), None)
+    return evolve(
+        status, pause=pause, pause_state=state, pause_warning=warning if state is PauseState.IN_FORCE else None
+    )

@@ -24,16 +24,15 @@ BOOT_TIMER: Final = "datum-boot.timer"
 UNITS: Final = (SERVICE, TIMER, BOOT_TIMER)
 """All that run passes; `datum.timer` brings `datum-boot.timer` along when it is enabled or disabled."""
 
-RESERVED: Final = ("datum-notify.service", "datum-lifeline.service")
-"""Names that no other unit may take: of what tells people of passes, and of what undoes a change that shut them out."""
-
 _SHIPPED: Final = Path(__file__).resolve().parents[1] / "units"
 _OWN: Final = "/etc/systemd/system"
 # Where a package lays units, in the order in which systemd looks (systemd.unit(5)); one is a link on a merged /usr.
 _OF_PACKAGES: Final = ("/usr/local/lib/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system")
 _HEADER: Final = "# Written by datum init; datum leave removes it.\n"
 _COMMAND: Final = "/usr/bin/datum apply"
-_DROP_IN: Final = f"{SERVICE}.d/10-datum-init.conf"
+DROP_IN: Final = f"{_OWN}/{SERVICE}.d/10-datum-init.conf"
+"""Names another configuration to the service of a package."""
+
 # A word of ExecStart that needs no quotes (systemd.service(5), "Command lines").
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_./:=@+,-]+")
 # As Linux has it (path_resolution(7)).
@@ -74,6 +73,11 @@ def remove_files(settings: Settings) -> tuple[str, ...]:
     return tuple(path for path in _own_paths() if _put(settings, path, None))
 
 
+def has_drop_in(settings: Settings) -> bool:
+    """Whether there is a drop-in that names another configuration."""
+    return _is_there(settings, DROP_IN)
+
+
 def has_own_units(settings: Settings) -> bool:
     """Whether something lies there that `write_files` wrote."""
     found = (_read(_below(settings, path)) for path in _own_paths())
@@ -92,7 +96,7 @@ def _wanted(settings: Settings, executable: str) -> dict[str, str | None]:
     if are_packaged(settings):
         if words[2:]:
             packaged = " ".join(map(_quoted, (_COMMAND.split()[0], *words[1:])))
-            wanted[f"{_OWN}/{_DROP_IN}"] = f"{_HEADER}[Service]\nExecStart=\nExecStart={packaged}\n"
+            wanted[DROP_IN] = f"{_HEADER}[Service]\nExecStart=\nExecStart={packaged}\n"
         return wanted
     for unit in UNITS:
         text = (_SHIPPED / unit).read_text()
@@ -163,7 +167,7 @@ def _unsafe(executable: str, why: str) -> UsageError:
 
 
 def _own_paths() -> tuple[str, ...]:
-    return (*(f"{_OWN}/{unit}" for unit in UNITS), f"{_OWN}/{_DROP_IN}")
+    return (*(f"{_OWN}/{unit}" for unit in UNITS), DROP_IN)
 
 
 def _quoted(word: str) -> str:

@@ -14,12 +14,13 @@ from attrs import frozen
 from datum.agent.settings import Settings
 from datum.agent.unit_files import (
     BOOT_TIMER,
-    RESERVED,
+    DROP_IN,
     SERVICE,
     TIMER,
     UNITS,
     are_installed,
     are_packaged,
+    has_drop_in,
     has_own_units,
     lies,
     remove_files,
@@ -32,7 +33,6 @@ from datum.provider.host import Command, HostError, ProgramRunner
 
 __all__ = [
     "BOOT_TIMER",
-    "RESERVED",
     "SERVICE",
     "TIMER",
     "UNITS",
@@ -107,11 +107,10 @@ def install_units(settings: Settings, run: ProgramRunner, *, executable: str) ->
 
     Raises:
         UsageError: `units-executable`: the command is no absolute path that a unit can name.
-        StateError: `units-unwritable`, or `timer-refused`: systemctl could not do it.
+        StateError: `units-unwritable`, or `timer-refused`: systemctl could not do it, and does it the next time.
     """
     changed = write_files(settings, executable)
-    if changed:
-        _reload(settings, run)
+    _have_read(settings, run, changed)
     return changed
 
 
@@ -122,8 +121,7 @@ def remove_units(settings: Settings, run: ProgramRunner) -> tuple[str, ...]:
         StateError: `units-unwritable`, or `timer-refused`: systemctl could not do it.
     """
     changed = remove_files(settings)
-    if changed:
-        _reload(settings, run)
+    _have_read(settings, run, changed)
     return changed
 
 
@@ -269,9 +267,17 @@ def _require(settings: Settings, units: Mapping[str, UnitStanding]) -> None:
         )
 
 
-def _reload(settings: Settings, run: ProgramRunner) -> None:
-    if _has_manager(settings):
+def _have_read(settings: Settings, run: ProgramRunner, changed: Sequence[str]) -> None:
+    """Have the service manager read what changed, by this call or by one that was killed before it had."""
+    if _has_manager(settings) and (changed or _is_unread(settings, standing(settings, run))):
         _systemctl(settings, run, "daemon-reload")
+
+
+def _is_unread(settings: Settings, units: Sequence[UnitStanding]) -> bool:
+    """Whether the manager knows of something else than lies there; of a new folder of drop-ins it does not say so."""
+    service = next((one for one in units if one.name == SERVICE), None)
+    is_read = service is not None and DROP_IN in service.drop_ins
+    return has_drop_in(settings) is not is_read or any(one.is_stale for one in units)
 
 
 def _has_manager(settings: Settings) -> bool:

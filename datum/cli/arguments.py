@@ -1,9 +1,11 @@
-"""Words of the command line that Typer cannot read by itself. Pure."""
+"""Words of the command line that Typer cannot read by itself. Effects: reads the working directory."""
 
 import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from datum.agent.places import absolute
+from datum.agent.settings import Options
 from datum.diagnostics import Diagnostic
 from datum.errors import UsageError
 from datum.model.manifest import LimitClass
@@ -94,3 +96,29 @@ def refuse_both(option: str, is_given: bool, other: str) -> None:  # noqa: FBT00
                 hint=f"leave one of {option} and {other} out",
             )
         )
+
+
+def refuse_empty(said: Mapping[str, str | None], repos: Sequence[str]) -> None:
+    """Refuse an option without a value: a script's unset variable is not "not said".
+
+    Raises:
+        UsageError: an option is empty.
+    """
+    names = [f"--{name.replace('_', '-')}" for name, value in said.items() if value == ""]
+    names += ["--repo"] if "" in repos else []
+    if names:
+        raise UsageError(
+            Diagnostic(
+                code="empty-option",
+                summary="An option has no value.",
+                detail=f"{names[0]} is empty.",
+                hint="leave the option out, or look for a variable that is not set in the script that runs datum",
+            )
+        )
+
+
+def access_paths(access: Mapping[str, str], options: Options) -> Mapping[str, str]:
+    """Return the access with absolute paths: seen from the working directory, or as the root has them."""
+    if options.root is not None:
+        return access
+    return {key: str(absolute(value)) if key.endswith("_file") else value for key, value in access.items()}

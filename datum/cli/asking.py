@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
+from datum.cli.effects import can_take_back
 from datum.cli.views.paper import Paper, clean
 from datum.diagnostics import Diagnostic
 from datum.errors import DatumError, UsageError
@@ -24,7 +25,7 @@ def say(paper: Paper) -> None:
 
 def clear_line() -> None:
     """Take away the line of progress that the cursor stands in."""
-    if sys.stderr.isatty():
+    if can_take_back():
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()
 
@@ -51,7 +52,7 @@ def ask(question: str, check: Callable[[str], object], *, suggestion: str = "", 
         try:
             check(answer)
         except (ValueError, DatumError) as error:
-            _complain(error)
+            complain(error)
         else:
             return answer
 
@@ -79,7 +80,8 @@ def _line(shown: str) -> str:
     return line.strip()
 
 
-def _complain(error: ValueError | DatumError) -> None:
+def complain(error: ValueError | DatumError) -> None:
+    """Say why an answer is none, and what to try."""
     paper = Paper()
     if isinstance(error, DatumError):
         found = error.diagnostics[0]

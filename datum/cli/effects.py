@@ -31,6 +31,10 @@ PATIENCE: Final = 1.0
 """Seconds after which a person at a terminal wants to see that something goes on."""
 
 
+# Terminals without control sequences (terminfo(5)); rich sends them no style either.
+_DUMB: Final = frozenset({"dumb", "unknown"})
+
+
 def make_ports(providers: Mapping[str, AnyProvider] | None = None) -> Ports:
     """Read the clock and find the types, once for the command; with types that were found already."""
     return Ports(
@@ -66,7 +70,7 @@ def pass_ports(options: Options, *, catches_signals: bool = False) -> Iterator[P
         ports,
         signal=lambda: signals.number or delay.signal(),
         delaying=delay.held,
-        progress=progress.show if sys.stderr.isatty() else show_nothing,
+        progress=progress.show if can_take_back() else show_nothing,
     )
     try:
         # Before anything else is open: what reads revisions is a fork of this process.
@@ -92,7 +96,7 @@ def looking_ports(options: Options) -> Iterator[tuple[Ports, tuple[DatumError | 
     except ProviderError as error:
         no_types = error
     progress = Progress(time.monotonic())
-    ports = evolve(make_ports(found), progress=progress.show if sys.stderr.isatty() else show_nothing)
+    ports = evolve(make_ports(found), progress=progress.show if can_take_back() else show_nothing)
     with ExitStack() as stack:
         stack.callback(progress.clear)
         is_running_system = root_of(options) == "/"
@@ -101,6 +105,11 @@ def looking_ports(options: Options) -> Iterator[tuple[Ports, tuple[DatumError | 
         except DatumError as error:
             no_reader = error
         yield ports, (no_types, no_reader)
+
+
+def can_take_back() -> bool:
+    """Whether what is written on stderr can be taken away again: by a terminal, and one with control sequences."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "").lower() not in _DUMB
 
 
 def machine_name() -> str:

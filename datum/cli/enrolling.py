@@ -4,8 +4,8 @@ Knows nothing of Typer. Nothing is asked where stdin or stderr is no terminal.
 """
 
 import grp
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import Final
 
 from attrs import evolve, frozen
 
@@ -14,7 +14,7 @@ from datum.agent.accounts import make_source_account
 from datum.agent.commands import PlanMade, plan
 from datum.agent.config_file import is_commit
 from datum.agent.configuration import Told, write_configuration
-from datum.agent.enrol import Enrolment, Intent, enrol, look, prepare, still_enrolled
+from datum.agent.enrol import Enrolment, Intent, Seen, enrol, look, names, prepare, still_enrolled
 from datum.agent.hints import whereabouts
 from datum.agent.one_pass import Request
 from datum.agent.places import absolute, below, from_here
@@ -22,15 +22,25 @@ from datum.agent.ports import Ports
 from datum.agent.remotes import Said
 from datum.agent.resolver.identity import RESOLVER_ACCOUNT
 from datum.agent.settings import Options, config_said, root_of, settings_from
-from datum.agent.wiring import enrol_line, require_root, source_account
+from datum.agent.wiring import require_root, source_account
 from datum.cli import asking
+from datum.cli.declined import declined, no_anchor, no_use_of_key
 from datum.cli.effects import machine_name, own_command, pass_ports
 from datum.cli.views import enrolment as view
 from datum.diagnostics import Diagnostic
-from datum.errors import DatumError, UsageError
+from datum.errors import DatumError, HostNotInFleetError, RevisionNotFoundError, UsageError
 from datum.model.identity import HostName
 from datum.provider.host import ProgramRunner
-from datum.repository.remote import Remote, full_names, normal_remote
+from datum.repository.access import check_key, check_readable
+from datum.repository.account import SourceAccount
+from datum.repository.remote import Remote, Transport, full_names, normal_remote
+from datum.repository.transport import ask_remote
+
+_NAME: Final = "Name of this host in the fleet"
+_MAKE_KEY: Final = f"No --key-file was said. Make a key at {keys.KEY_FILE}?"
+_MAIN: Final = "main"
+# For a path on this host.
+_SECONDS: Final = 30.0
 
 
 @frozen
@@ -71,21 +81,23 @@ class Enrolling:
         self._is_terminal = asking.is_terminal()
         # Whether the person answers questions: then everything that is not said is asked for.
         self._is_asked = False
+        self._is_host_asked = False
         self._remarks: list[str] = []
 
     def run(self) -> None:
         """Ask, check, enrol, show the first plan, enable the timer."""
         wish = self._wish
         self._refuse_trust_without_terminal()
+        self._check_files()
         self._ask_missing()
         self._get_keys()
-        intent = prepare(self._told, wish.options, rename=wish.rename)
+        intent = self._prepared()
         has_timer = wish.has_timer and intent.settings.is_running_system
         if has_timer:
             # Before anything is written: it says so where no timer can run.
             units.require_switchable(intent.settings, self._ports.run, executable=own_command())
         self._make_account(intent)
-        intent = self._trust(intent)
+        intent = self._trust(self._ask_ref(intent))
         done = enrol(intent, self._ports, wait=wish.wait)
         if wish.rename and not done.is_new:
             self._remarks.append(f"nothing was renamed: the pointer is of {done.settings.host} already")
@@ -122,14 +134,49 @@ class Enrolling:
         require_root(self._root)
         self._is_asked = True
         if not has_repo:
-            repo = asking.ask("Fleet repository (https://…, ssh://…, or a path on this host)", _check_repo)
+            repo = asking.ask("Fleet repository (https://…, ssh://…, or a path on this host)", self._check_repo)
             self._told = evolve(self._told, repos=(repo,))
         if not has_host:
-            host = asking.ask("Name of this host in the fleet", HostName, suggestion=machine_name())
+            self._is_host_asked = True
+            host = asking.ask(_NAME, HostName, suggestion=machine_name())
             self._told = evolve(self._told, host=host)
-        if not self._told.ref and not said.text("ref"):
-            ref = asking.ask("Branch or tag to follow", full_names, suggestion="main")
-            self._told = evolve(self._told, ref=ref)
+
+    def _check_files(self) -> None:
+        """Look at the files that were named before the first question: who answers must not do so in vain.
+
+        Raises:
+            RepositoryUnreachableError: one cannot be read.
+        """
+        paths = [path for key, path in self._told.access.items() if key.endswith("_file")]
+        if self._is_terminal and paths:
+            require_root(self._root)
+            for path in paths:
+                check_readable(str(below(self._root, path)))
+
+    def _check_repo(self, text: str) -> None:
+        """Refuse what is no remote, and a path where no repository is; a server cannot be asked before its keys."""
+        remote = Remote(normal_remote(from_here(text)))
+        if remote.transport is Transport.FILE:
+            with suppress(RevisionNotFoundError):
+                ask_remote(self._ports.run, remote, _MAIN, timeout=_SECONDS)
+
+    def _ask_ref(self, intent: Intent) -> Intent:
+        """Return the intent with the ref that a person named, and the source has."""
+        if not self._is_asked or self._told.ref or config_said(self._wish.options).text("ref"):
+            return intent
+        with suppress(RevisionNotFoundError):
+            # A source that cannot be asked ends it here: no answer would be the right one.
+            names(intent, self._ports)
+        ref = asking.ask("Branch or tag to follow", self._check_ref, suggestion=_MAIN)
+        self._told = evolve(self._told, ref=ref)
+        return self._prepared()
+
+    def _check_ref(self, ref: str) -> None:
+        full_names(ref)
+        names(prepare(evolve(self._told, ref=ref), self._wish.options, rename=self._wish.rename), self._ports)
+
+    def _prepared(self) -> Intent:
+        return prepare(self._told, self._wish.options, rename=self._wish.rename)
 
     def _get_keys(self) -> None:
         """Get a deploy key and the keys of the server where a remote of ssh needs them and nothing says them."""
@@ -137,17 +184,31 @@ class Enrolling:
         access = self._told.access
         is_written = bool(config_said(self._wish.options).values)
         if self._wish.makes_key and not url and not is_written:
-            raise _no_use_of_key()
+            raise no_use_of_key()
         if not url or is_written:
             return
         url = normal_remote(url)
-        if not access.get("key_file") and (self._wish.makes_key or self._wants_key()):
-            self._make_key(url)
+        if not access.get("key_file"):
+            if self._wish.makes_key or (self._is_terminal and asking.confirm(_MAKE_KEY)):
+                self._make_key(url)
+            elif self._is_terminal:
+                self._name_key(url)
         if not self._told.access.get("known_hosts_file") and not access.get("jump") and self._is_terminal:
             self._pin_server(url)
 
-    def _wants_key(self) -> bool:
-        return self._is_terminal and asking.confirm(f"No --key-file was said. Make a key at {keys.KEY_FILE}?")
+    def _name_key(self, url: str) -> None:
+        require_root(self._root)
+        account = self._account_for(url)
+        path = asking.ask(
+            "File of the private key, as this host has it",
+            lambda text: check_key(str(below(self._root, self._path(text))), account),
+        )
+        self._told = evolve(self._told, access={**self._told.access, "key_file": self._path(path)})
+
+    def _path(self, text: str) -> str:
+        if self._root != "/" and not text.startswith("/"):
+            raise ValueError(f"'{text}' does not begin with /: paths are as {self._root} has them")
+        return str(absolute(text))
 
     def _make_key(self, url: str) -> None:
         require_root(self._root)
@@ -179,16 +240,19 @@ class Enrolling:
             found = keys.scan(url, self._source_run(url))
             asking.say(view.server_keys(found))
             if not asking.confirm("Are these the keys of that server?"):
-                raise _declined(f"The keys of {found.server.host} were not confirmed.", "--known-hosts-file FILE")
+                raise declined(f"The keys of {found.server.host} were not confirmed.", "--known-hosts-file FILE")
             write_configuration(place, found.lines)
         self._told = evolve(self._told, access={**self._told.access, "known_hosts_file": keys.KNOWN_HOSTS})
 
     def _source_run(self, url: str) -> ProgramRunner:
         """Return the door for programs that talk to a server before there is a configuration; secrets are hidden."""
+        account = self._account_for(url)
+        return account.run if account else self._ports.run
+
+    def _account_for(self, url: str) -> SourceAccount | None:
         bare = evolve(self._wish.options, repo="/", host="unknown")
         paths = {key: str(below(self._root, path)) for key, path in self._told.access.items() if key.endswith("_file")}
-        account = source_account(evolve(settings_from(Said(), bare), remotes=(Remote(url, **paths),)))
-        return account.run if account else self._ports.run
+        return source_account(evolve(settings_from(Said(), bare), remotes=(Remote(url, **paths),)))
 
     # --- account and trust
 
@@ -226,9 +290,9 @@ class Enrolling:
         """Return the intent with what this host may trust, confirmed by a person where nobody said it."""
         wish = self._wish
         if not intent.needs_trust or not (intent.is_remote or self._is_asked or wish.trusts_on_first_use):
-            return intent
+            return self._with_known_name(intent)
         if not self._is_terminal:
-            raise _no_anchor(intent)
+            raise no_anchor(intent)
         if not wish.trusts_on_first_use:
             anchor = asking.ask(
                 "Anchor: the whole id of a commit that you trust (nothing: look at what the source names now)",
@@ -236,12 +300,29 @@ class Enrolling:
                 may_be_empty=True,
             )
             if anchor:
-                return prepare(evolve(self._told, anchor=anchor), wish.options, rename=wish.rename)
-        seen = look(intent, self._ports)
+                self._told = evolve(self._told, anchor=anchor)
+                return self._with_known_name(self._prepared())
+        intent, seen = self._look(intent)
         asking.say(view.evidence(seen, intent))
         if not asking.confirm("Trust this commit as the anchor of this host?"):
-            raise _declined(f"{seen.revision} is not trusted.", "--anchor COMMIT")
+            raise declined(f"{seen.revision} is not trusted.", "--anchor COMMIT")
         return intent.trusting(seen.revision)
+
+    def _with_known_name(self, intent: Intent) -> Intent:
+        """Return the intent with a name that the fleet has, where a person typed it."""
+        return self._look(intent)[0] if self._is_host_asked else intent
+
+    def _look(self, intent: Intent) -> tuple[Intent, Seen]:
+        """Look at what the source names; a typed name that the fleet does not have is asked for again."""
+        while True:
+            try:
+                return intent, look(intent, self._ports)
+            except HostNotInFleetError as error:
+                if not self._is_host_asked:
+                    raise
+                asking.complain(error)
+                self._told = evolve(self._told, host=asking.ask(_NAME, HostName))
+                intent = self._prepared()
 
     # --- plan and timer
 
@@ -275,71 +356,6 @@ class Enrolling:
         return units.enable_timer(done.settings, self._ports.run)
 
 
-def refuse_empty(said: Mapping[str, str | None], repos: Sequence[str]) -> None:
-    """Refuse an option without a value: a script's unset variable is not "not said".
-
-    Raises:
-        UsageError: an option is empty.
-    """
-    names = [f"--{name.replace('_', '-')}" for name, value in said.items() if value == ""]
-    names += ["--repo"] if "" in repos else []
-    if names:
-        raise UsageError(
-            Diagnostic(
-                code="empty-option",
-                summary="An option has no value.",
-                detail=f"{names[0]} is empty.",
-                hint="leave the option out, or look for a variable that is not set in the script that runs datum",
-            )
-        )
-
-
-def access_paths(access: Mapping[str, str], options: Options) -> Mapping[str, str]:
-    """Return the access with absolute paths: seen from the working directory, or as the root has them."""
-    if options.root is not None:
-        return access
-    return {key: str(absolute(value)) if key.endswith("_file") else value for key, value in access.items()}
-
-
-def _check_repo(text: str) -> str:
-    return normal_remote(from_here(text))
-
-
 def _check_anchor(text: str) -> None:
     if wrong := is_commit(text):
         raise ValueError(wrong)
-
-
-def _declined(detail: str, option: str) -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="not-confirmed",
-            summary="What was shown was not confirmed; nothing was enrolled.",
-            detail=detail,
-            hint=f"find out what is right, and say it: {option}",
-        )
-    )
-
-
-def _no_use_of_key() -> UsageError:
-    return UsageError(
-        Diagnostic(
-            code="access-unused",
-            summary="An option of access has no remote.",
-            detail="--make-key is for ssh, and no remote is reached so.",
-            hint="correct --repo, or leave the option out",
-        )
-    )
-
-
-def _no_anchor(intent: Intent) -> UsageError:
-    line = enrol_line(intent.settings, anchor="COMMIT").replace("COMMIT", f"$(git rev-parse {intent.settings.ref})")
-    return UsageError(
-        Diagnostic(
-            code="init-needs-anchor",
-            summary="Nothing says which revision this host may trust.",
-            detail=f"{intent.settings.repo} is reached over the network, and whoever answers there would decide what "
-            "is enforced here. On a terminal what it names is shown and asked about.",
-            hint=f"in a clone that you trust: {line}",
-        )
-    )

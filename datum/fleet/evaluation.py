@@ -70,7 +70,7 @@ class Evaluator:
     def refuse_late(self, location: SourceLocation) -> None:
         """Note that a value of the machine may not stand here."""
         detail = "What names the machine is known only on the host; it may stand as the whole value of a field, only."
-        hint = "Not in ids, conditions, references, variables, paths, and inside of lists and maps."
+        hint = "Not in ids, conditions, references, variables, paths, what removes, and inside of lists and maps."
         self.problems.append(problem("late-not-here", location, detail, hint=hint))
 
     def _inner(self, node: Node, shape: Shape) -> JsonValue:

@@ -199,7 +199,7 @@ def _own(node: Node, name: str, one: Declared, evaluator: Evaluator) -> Placed:
     """Evaluate a field of the type."""
     shape = one.schema.shapes[name]
     value = evaluator.value(node, shape, what=f"{name}: ")
-    if isinstance(value, Late) and shape.content:
+    if isinstance(value, Late) and (shape.content or shape.removes):
         evaluator.refuse_late(node.location)
         value = None
     return Placed(value, node.location)

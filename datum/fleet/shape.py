@@ -24,6 +24,8 @@ class Shape:
     only_text: bool = False
     # The string must be quoted, however clear it is (`x-datum: quoted`).
     is_quoted: bool = False
+    # It decides what is removed, which no value of the machine may (`x-datum: removes`).
+    removes: bool = False
     # What it names or holds becomes contents: `source`, `template`, `folder`, `parts`, `slot`, else empty.
     content: str = ""
     # What a late value must be, by JSON Schema's name of the type; empty for anything.
@@ -60,6 +62,7 @@ def shape_of(schema: JsonValue, depth: int = _DEPTH) -> Shape:
         takes_text="string" in types,
         only_text=types == ("string",),
         is_quoted=annotation == "quoted",
+        removes=annotation == "removes",
         content=str(annotation) if annotation in _CONTENTS else "",
         types=types,
         items=items[0] if items else None,

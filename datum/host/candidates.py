@@ -15,7 +15,7 @@ from typing import ClassVar, Final
 from attrs import define, field, frozen
 
 from datum.host.attributes import keep_capabilities, keep_extended, own, read_extended
-from datum.host.failures import unsafe_path
+from datum.host.failures import host_error, unsafe_path
 from datum.host.identity import Actor, acting_as
 from datum.host.leftovers import remove_leftover
 from datum.host.place import Place
@@ -202,8 +202,8 @@ class LinkCandidate(Candidate):
             status = os.fstat(fd)
             is_ours = stat.S_ISLNK(status.st_mode) and status.st_nlink == 1 and status.st_uid == _maker(place)
             if not is_ours:
-                raise replaced_by_other(place, self.name)
-            own(fd, place.path, self.attributes.uid, self.attributes.gid)
+                raise replaced_by_other(place, self.name, status.st_uid)
+            give(fd, place, self.attributes)
         finally:
             os.close(fd)
 
@@ -224,8 +224,9 @@ class DirectoryCandidate(Candidate):
         self.has_name(place, name)
         fd = os.open(name, _OPEN_FOLDER, dir_fd=place.folder.fd)
         try:
-            if os.fstat(fd).st_uid != _maker(place):
-                raise replaced_by_other(place, name)
+            status = os.fstat(fd)
+            if status.st_uid != _maker(place):
+                raise replaced_by_other(place, name, status.st_uid)
             own_and_mode(fd, place, self.attributes)
             os.fsync(fd)
         finally:
@@ -250,9 +251,23 @@ def dress(fd: int, place: Place, attributes: Attributes, remark: Remark) -> None
 def own_and_mode(fd: int, place: Place, attributes: Attributes) -> None:
     """Set owner, then mode, as far as the file system has them."""
     if "owner" not in place.without:
-        own(fd, place.path, attributes.uid, attributes.gid)
+        give(fd, place, attributes)
     if "mode" not in place.without:
         os.fchmod(fd, attributes.mode)
+
+
+def give(fd: int, place: Place, attributes: Attributes) -> None:
+    """Give what was just made to its owner.
+
+    Raises:
+        HostError: the file system does not let even root do that.
+        OSError: it failed otherwise.
+    """
+    try:
+        own(fd, place.path, attributes.uid, attributes.gid)
+    except PermissionError as error:
+        doing = f"give to uid {attributes.uid}, gid {attributes.gid}"
+        raise host_error(error, doing, place.path, hint=_squashed(place, os.fstat(fd).st_uid)) from error
 
 
 def create_named(place: Place, name: str) -> int:
@@ -280,10 +295,22 @@ def despite_leftover(place: Place, name: str, make: Callable[[], None]) -> None:
         make()
 
 
-def replaced_by_other(place: Place, name: str) -> HostError:
-    """Return the refusal of what has our name and was not made by us."""
+def replaced_by_other(place: Place, name: str, owner: int) -> HostError:
+    """Return the refusal of what has our name and does not seem to be made by us: it is this user's."""
     where = f"{place.path.rpartition('/')[0]}/{name}"
-    return unsafe_path(f"'{where}' was replaced by somebody else while it was made.")
+    detail = (
+        f"'{where}' was made by uid {_maker(place)} and belongs to uid {owner}: somebody else replaced it meanwhile, "
+        "or the file system gives away what is made there."
+    )
+    return unsafe_path(detail, hint=_squashed(place, owner))
+
+
+def _squashed(place: Place, owner: int) -> str:
+    """Return what to do where a server takes root for somebody else, who then owns what root makes."""
+    return (
+        f"where a server gives what root makes to uid {owner}, let '{place.folder.path}' belong to a user that it "
+        "knows, and declare that owner"
+    )
 
 
 def _maker(place: Place) -> int:

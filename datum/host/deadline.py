@@ -5,15 +5,20 @@ handler's exception leaves the wait). What cannot be interrupted, a thread in un
 network and FUSE mounts are read in a child.
 """
 
+import importlib
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, TracebackType
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from datum.model.observation import Cause
 from datum.model.result import FailureCause
 from datum.provider.host import HostError
+
+# `signal.getsignal` of Python 3.11 looks for an enum of what it finds, by way of an exception: for a function that is
+# longer than the rest of a deadline, of which there are several for each resource.
+_handler_of: Final[Callable[[int], object]] = importlib.import_module("_signal").getsignal
 
 
 class Deadline:
@@ -30,7 +35,7 @@ class Deadline:
         self._seconds = seconds
 
     def __enter__(self) -> None:
-        if signal.getsignal(signal.SIGALRM) is not _ring:
+        if _handler_of(signal.SIGALRM) is not _ring:
             signal.signal(signal.SIGALRM, _ring)
         Deadline._running = self
         signal.setitimer(signal.ITIMER_REAL, self._seconds, self._seconds)

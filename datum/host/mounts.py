@@ -17,6 +17,8 @@ from datum.provider.manager import MountEntry
 from datum.provider.paths import is_below, parents
 
 MOUNTINFO: Final = "/proc/self/mountinfo"
+# Bytes asked for in one read; the kernel gives a page or so.
+_AT_ONCE: Final = 1 << 16
 
 # A server, or a program of some user, answers for these: a look may hang for ever.
 _NETWORK: Final = frozenset({
@@ -160,9 +162,15 @@ def read_mountinfo() -> bytes:
         HostError: there is no readable /proc.
     """
     try:
-        # Without a buffer: a table is read for every action.
-        with open(MOUNTINFO, "rb", buffering=0) as stream:  # noqa: PTH123 - a path of pathlib costs as much
-            return stream.readall()
+        # By plain calls: a table is read for every action.
+        descriptor = os.open(MOUNTINFO, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            parts = []
+            while part := os.read(descriptor, _AT_ONCE):
+                parts.append(part)
+            return b"".join(parts)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise HostError(
             f"The table of mounts {MOUNTINFO} cannot be read: {error.strerror}.",

@@ -183,6 +183,9 @@ class Put(Change):
         """Let what stands there have a second name, or a copy, where names cannot be exchanged."""
         if place.directory is not None or self.kind is FileKind.DIRECTORY:
             raise cannot_restore(self.path)
+        if place.regular is not None and place.mounts.is_mount_point(place.trail.normal):
+            self._keep_mounted(place, writer)
+            return
         # for this moment only, since the other name is needed for what is kept
         other = residue_name(place.name, place.folder.path, is_random=True)
         rename(place, self.name, other)
@@ -194,6 +197,23 @@ class Put(Change):
         except BaseException:
             unlink(place, other)
             raise
+
+    def _keep_mounted(self, place: Place, writer: LocalWriter) -> None:
+        """Write it in place, and keep a copy of what stood there.
+
+        That takes long, and a kill would leave a third name, which nobody finds: what is open needs none.
+        """
+        if self.kind is not FileKind.REGULAR:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+        fd = os.open(self.name, _READ, dir_fd=place.folder.fd)
+        try:
+            unlink(place, self.name)
+            self._second_name(place, writer)
+            self._how = _How.COPIED
+            write_in_place(place, fd, self.attributes)
+            writer.remark("not_atomic")
+        finally:
+            os.close(fd)
 
     def _second_name(self, place: Place, writer: LocalWriter) -> None:
         folder = place.folder.fd

@@ -242,7 +242,12 @@ class Walker:
             return None
         except OSError as error:
             raise host_error(error, "enter", path, discounted=parent.is_exposed) from error
-        status = os.fstat(fd)
+        try:
+            status = os.fstat(fd)
+        except OSError as error:
+            # What a program shows to one user alone (FUSE), not even root may look at.
+            os.close(fd)
+            raise host_error(error, "look at", path, discounted=parent.is_exposed) from error
         is_exposed = parent.is_exposed or _lets_others_write(status, self._caller)
         return Folder(fd, path, status, is_exposed, (*parent.doubtful, *_doubt(path, status, self._caller)))
 

@@ -173,8 +173,9 @@ class Draft:
             detail = f"It would take along what {stuck} removes, and that is held."
             self._skip(node, step, self._blockers[stuck], detail)
             return
-        if providing:
-            found = evolve(found, awaits=found.awaits.union(providing.values()), providing=providing)
+        made = self._makers.found_at(node, step) & self._required[turn.origin]
+        if providing or made:
+            found = evolve(found, awaits=found.awaits.union(providing.values(), made), providing=providing)
         self._act(turn, found)
 
     def _about_services(self, turn: _Turn, found: _Decision) -> _Decision:

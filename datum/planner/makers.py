@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Final
 
-from datum.model.graph import ANY_KEY, NOTHING, ResourceGraph, Target
+from datum.model.graph import ANY_KEY, NOTHING, Node, ResourceGraph, Target
 from datum.model.identity import ResourceId
-from datum.model.plan import Effect, Need
+from datum.model.plan import Effect, Need, Operation, Step
 
 _CERTAIN: Final = 0
 _POSSIBLE: Final = 1
@@ -42,6 +42,13 @@ class Makers:
     def is_sure(self, maker: ResourceId, target: Target) -> bool:
         """Whether an action makes this very target, for certain."""
         return (True, maker) in self._found.get(target, ())
+
+    def found_at(self, node: Node, step: Step) -> frozenset[ResourceId]:
+        """Return what makes for certain what a step is to create: its turn finds that made, as a mount's own point."""
+        if step.operation is not Operation.CREATE:
+            return frozenset()
+        paths = (target for target in node.targets if target.kind == "path" and not target.shared)
+        return frozenset(maker for target in paths for is_sure, maker in self._found.get(target, ()) if is_sure)
 
     def hoped(self, providing: Mapping[Need, ResourceId]) -> Mapping[Target, ResourceId]:
         """Return what a step needs that its maker may bring, but need not."""

@@ -44,6 +44,7 @@ def replan(  # noqa: PLR0913  # named parts of one question, those after the fir
     package: str | None = None,
     owners: frozenset[str] = frozenset(),
     provided: frozenset[Target] = frozenset(),
+    is_done: bool = False,
 ) -> Replan:
     """Plan one action again.
 
@@ -56,6 +57,8 @@ def replan(  # noqa: PLR0913  # named parts of one question, those after the fir
         package: the package that owns what is there, if one does.
         owners: the users who own what is there, where that may have come along with its directory.
         provided: targets of what is staged together with it: there, or gone, as soon as it is.
+        is_done: whether it was done and is looked at once more: what is left is told, whatever step that would take and
+            whatever it would risk.
     """
     folders = {target.key for target in provided if target.kind == "path" and not target.leaf}
     observation = foreseen_absent(node, observation, folders) or observation
@@ -71,16 +74,17 @@ def replan(  # noqa: PLR0913  # named parts of one question, those after the fir
             return Replan(hold=_changed(action, f"{what} cannot be looked at any more: {unknown.detail}"))
         if step is None:
             return Replan()
-        hazards = _hazards(node, step, provider)
-        is_found = action.operation is Operation.CREATE and isinstance(observation, Present)
+        hazards = frozenset[Hazard]() if is_done else _hazards(node, step, provider)
+        is_found = action.operation is Operation.CREATE and isinstance(observation, Present) and not is_done
         is_made = _keeps_all(step) or _came_along(action, owners)
         if is_found and not is_made and not _is_nobodys(observation, provider, older, package):
             hazards |= {Hazard.DATA_LOSS}
-        if unasked := _unasked(action, node, observation, step, provider):
+        if not is_done and (unasked := _unasked(action, node, observation, step, provider)):
             return Replan(hold=_changed(action, unasked))
     except BreachError as error:
         return Replan(hold=_changed(action, error.unobservable.detail), is_breach=True)
-    return _compare(action, _without(step, provided), unallowed(node, hazards - action.hazards, older))
+    rank = Operation.REPLACE.rank if is_done else action.operation.rank
+    return _compare(action, _without(step, provided), unallowed(node, hazards - action.hazards, older), rank)
 
 
 def _hazards(node: Node, step: Step, provider: AnyProvider) -> frozenset[Hazard]:
@@ -208,11 +212,11 @@ def _replan_deletion(action: Action, observation: Present | Absent, provided: fr
     """A delete is never planned again: what is there must be what was to be deleted, or a leftover beside it."""
     if isinstance(observation, Absent):
         left = sweep(observation)
-        return _compare(action, left, frozenset()) if left is not None else Replan()
+        return _compare(action, left, frozenset(), action.operation.rank) if left is not None else Replan()
     step = _without(deletion(observation), provided)
     if _own(step.changes) != _own(action.changes):
         return Replan(hold=_changed(action, "what is there is not what was to be deleted"))
-    return _compare(action, evolve(step, changes=action.changes), frozenset())
+    return _compare(action, evolve(step, changes=action.changes), frozenset(), action.operation.rank)
 
 
 def _own(changes: Iterable[Change]) -> list[Change]:
@@ -220,8 +224,9 @@ def _own(changes: Iterable[Change]) -> list[Change]:
     return [change for change in changes if change.name not in {OWES, LOADED}]
 
 
-def _compare(action: Action, step: Step, added: frozenset[Hazard]) -> Replan:
-    if step.operation.rank > action.operation.rank:
+def _compare(action: Action, step: Step, added: frozenset[Hazard], rank: int) -> Replan:
+    """Compare a step with what was planned; `rank` is that of the most that it may be."""
+    if step.operation.rank > rank:
         return Replan(hold=_changed(action, f"it would now take a {step.operation}, not a {action.operation}"))
     if added:
         return Replan(hold=_changed(action, f"it would now risk {', '.join(sorted(added))}"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 from attrs import field, frozen
 
@@ -14,8 +14,22 @@ from datum.model.plan import Action, Replan
 from datum.provider.contract import AnyProvider
 from datum.provider.host import HostWriter
 
-Answer: TypeAlias = Callable[[Action, Observation, frozenset[ResourceId]], Replan]
-"""The planner's word on one action and what is there now, when these resources are staged and not yet in place."""
+
+class Answer(Protocol):
+    """The planner's word on one action and what is there now."""
+
+    def __call__(
+        self, action: Action, observation: Observation, staged: frozenset[ResourceId], *, is_done: bool = False
+    ) -> Replan:
+        """Plan it again.
+
+        Args:
+            action: as planned.
+            observation: what is there now.
+            staged: resources whose candidates are prepared and not yet in place.
+            is_done: whether it was done: then what is left is told, whatever step that would be and risk.
+        """
+        ...
 
 
 class RecordingWriter(HostWriter, Protocol):

@@ -14,7 +14,6 @@ from datum.diagnostics import Diagnostic, Severity
 from datum.model.graph import Node
 from datum.model.identity import ResourceId
 from datum.model.json import JsonValue
-from datum.model.manifest import Hazard
 from datum.model.observation import Cause, Observation, Present, Unobservable
 from datum.model.plan import Action, Change, Hold, Operation, Plan, Step, VerdictKind
 from datum.model.result import ActionResult, FailureCause, Outcome, Verification
@@ -229,8 +228,8 @@ class Work:
             return (), f"It cannot be looked at any more: {observation.detail}"
         if ready.action.orphan_of is not None and isinstance(observation, Present):
             return ready.step.changes, "It is still there."
-        for question in _questions(ready.action):
-            again = self.means.replan(question, observation, frozenset())
+        for question, is_done in _questions(ready.action):
+            again = self.means.replan(question, observation, frozenset(), is_done=is_done)
             there = "present" if isinstance(observation, Present) else "absent"
             if again.step is not None:
                 what = some(map(_words, again.step.changes))
@@ -288,18 +287,16 @@ def _cause_of(observation: Observation) -> FailureCause | None:
     return FailureCause.BREACH if observation.cause is Cause.BREACH else FailureCause.UNOBSERVABLE
 
 
-def _questions(action: Action) -> tuple[Action, ...]:
-    """Return what the planner is asked when an action was done, as actions.
+def _questions(action: Action) -> tuple[tuple[Action, bool], ...]:
+    """Return what the planner is asked when an action was done, as actions, and whether each may become any step.
 
-    It may become any step: what is left is to be told, not held. What was restarted owes nothing, and runs as well.
+    What is left is to be told, not held. What was restarted owes nothing, and runs as well.
     """
     if action.operation in {Operation.DELETE, Operation.MARK, Operation.STOP}:
-        return (action,)
-    nobody: frozenset[ResourceId] = frozenset()
-    anything = evolve(action, operation=Operation.REPLACE, hazards=frozenset(Hazard), unmarked=nobody, unstopped=nobody)
+        return ((action, False),)
     if not action.operation.refreshes:
-        return (anything,)
-    return (action, evolve(anything, step=Step(Operation.REPLACE, ())))
+        return ((action, True),)
+    return (action, False), (evolve(action, step=Step(Operation.REPLACE, ())), True)
 
 
 def by_verification(result: ActionResult) -> ActionResult:

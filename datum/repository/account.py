@@ -22,11 +22,10 @@ from datum.repository.https import HELPER
 from datum.repository.packs import pack_fault
 from datum.repository.remote import Remote
 from datum.repository.route import Download
-from datum.repository.sharing import show
+from datum.repository.sharing import is_passable, show_all
 from datum.repository.store import create_store, name_commit, remove_store
 from datum.repository.transport import INCOMING
 
-_MIRROR_FOLDER: Final = 0o750
 _OWN_FOLDER: Final = 0o700
 _OWN_FILE: Final = 0o400
 _PACK: Final = re.compile(r"pack-[0-9a-f]{40}\.pack")
@@ -64,6 +63,11 @@ class SourceAccount:
     door: Door | None = None
     # The group by which the mirror is read, one of the account's; None: the account's own.
     readers: int | None = None
+
+    @property
+    def readership(self) -> int:
+        """The group by which the mirror is read."""
+        return self.gid if self.readers is None else self.readers
 
     def talking_to(self, remote: Remote, *, writable: Sequence[Path] = (), readable: Sequence[Path] = ()) -> Self:
         """Return the account with a door for what talks to one remote.
@@ -105,7 +109,8 @@ def check_reach(account: SourceAccount, state: Path) -> None:
 def hand_over(quarantine: Path, mirror: Path, account: SourceAccount) -> None:
     """Let the account write one store, and read another that it builds upon, if that and its folder are there.
 
-    The folders that hold them are made passable, not readable, for everybody; those above are somebody else's.
+    The folders that hold them are made passable, not readable, for everybody, where the account may not pass; those
+    above are somebody else's.
 
     Raises:
         RepositoryUnreachableError: a folder above shuts the account out.
@@ -114,15 +119,11 @@ def hand_over(quarantine: Path, mirror: Path, account: SourceAccount) -> None:
         if not parent.exists():
             # A plan before enrolment: there is no state directory yet, and none is made.
             continue
-        mode = stat.S_IMODE(parent.stat().st_mode)
-        if not mode & stat.S_IXOTH:
-            parent.chmod(mode | stat.S_IXOTH)
+        status = parent.stat()
+        if not is_passable(status, account.readership):
+            parent.chmod(stat.S_IMODE(status.st_mode) | stat.S_IXOTH)
         _require(parent, "-x", account)
-    readers = account.gid if account.readers is None else account.readers
-    for folder, _, names in os.walk(mirror):
-        show(Path(folder), readers, _MIRROR_FOLDER)
-        for name in names:
-            show(Path(folder, name), readers)
+    show_all(mirror, account.readership)
     # Nobody else can enter it until it is given away itself, which is last.
     quarantine.chmod(_OWN_FOLDER)
     for folder, folders, names in os.walk(quarantine, topdown=False):
@@ -291,7 +292,7 @@ def _shut(path: Path, right: str, account: SourceAccount) -> Path | None:
 def _allows(status: os.stat_result, right: int, account: SourceAccount) -> bool:
     if status.st_uid == account.uid:
         right <<= 6
-    elif status.st_gid == account.gid:
+    elif status.st_gid in {account.gid, account.readership}:
         right <<= 3
     return bool(status.st_mode & right)
 

@@ -65,7 +65,8 @@ def explained(run: ProgramRunner, remote: Remote, found: Diagnostic) -> Diagnost
     """
     if found.code not in {"certificate-untrusted", "remote-redirects"} or remote.proxy.startswith(_SOCKS):
         return found
-    argv = (sys.executable, "-I", str(Path(__file__).with_name("look.py")), remote.url, remote.ca_file, remote.proxy)
+    look = (sys.executable, "-I", str(Path(__file__).with_name("look.py")))
+    argv = (*bounded(remote, ASK_MEMORY), *look, remote.url, remote.ca_file, remote.proxy)
     try:
         # It is no argument: those are for everybody to read.
         login = _basic(remote.proxy_user, read_password(remote.proxy_password_file, None)) if remote.proxy_user else ""

@@ -8,7 +8,7 @@ before the refs that name them, and refs are dropped last, so a kill at any inst
 import contextlib
 import functools
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Final, Self
 from attrs import evolve
 
 from datum.diagnostics import Diagnostic
-from datum.errors import InternalError, RepositoryError, RepositoryUnreachableError, RevisionNotFoundError, StateError
+from datum.errors import InternalError, RepositoryError, RepositoryUnreachableError, RevisionNotFoundError
 from datum.model.revision import CommitInfo, Revision
 from datum.model.source import SourceTree
 from datum.provider.host import ProgramRunner
 from datum.repository import store
 from datum.repository.remote import Remote, Transport
 from datum.repository.route import Download
+from datum.repository.sharing import borrowed
+from datum.repository.store import state_errors
 from datum.repository.transport import INCOMING, ask_remote, fetch_commit
 
 if TYPE_CHECKING:
@@ -36,21 +38,6 @@ MAX_PACKS: Final = 20
 
 ADVICE: Final = "The next pass that reaches the remote fetches the revision anew; nothing has to be done by hand."
 """What a person can do when an object of a mirror is missing or damaged."""
-
-
-@contextlib.contextmanager
-def _state_errors(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise StateError(
-            Diagnostic(
-                code="state-not-writable",
-                summary="The state directory cannot be written.",
-                detail=f"{error.filename or path}: {error.strerror}.",
-                hint="Make room, make the file system writable, or run as the user that owns the directory.",
-            )
-        ) from error
 
 
 class Mirror:
@@ -102,18 +89,20 @@ class Mirror:
             folder: the state directory.
             run: the door for programs.
             open_output: the door for those with large output; without it large files are read whole.
-            temporary: the caller's folder for all that is written; of `folder` only rights change then, for an account.
+            temporary: the caller's folder for all that is written; in `folder` nothing changes then, not even rights.
             account: under which foreign servers are talked to; None: under this process's own.
             open_objects: how objects are read; None: by this process, with `open_output`.
 
         Raises:
-            StateError: what a dead process left cannot be removed.
+            StateError: what a dead process left cannot be removed; or the temporary folder takes no copy.
         """
         mirror = cls(
             folder, run, open_output=open_output, temporary=temporary, account=account, open_objects=open_objects
         )
         if temporary is None:
             mirror._settle()
+        else:
+            mirror._borrow(temporary)
         return mirror
 
     def __enter__(self) -> Self:
@@ -192,7 +181,7 @@ class Mirror:
         self._require_lasting()
         # A ref to what is not there would spoil the mirror.
         self._objects.require_commit(revision.commit)
-        with _state_errors(self._mirror):
+        with state_errors(self._mirror):
             if self._has_fetched and (self._is_reset or not store.is_store(self._mirror)):
                 store.keep_commits(self._quarantine, [revision.commit])
                 (self._quarantine / INCOMING).unlink()
@@ -215,7 +204,7 @@ class Mirror:
         self._close()
         if self._has_fetched:
             self._has_fetched = False
-            with _state_errors(self._quarantine):
+            with state_errors(self._quarantine):
                 store.remove_store(self._quarantine)
         self._reopen()
 
@@ -232,12 +221,12 @@ class Mirror:
         kept = self._kept()
         # git refuses to repack a store with a ref to what is not there.
         present = wanted & kept | {commit for commit in wanted - kept if self.has(Revision(commit))}
-        with _state_errors(self._mirror):
+        with state_errors(self._mirror):
             store.keep_commits(self._mirror, present)
             store.release_commits(self._mirror, kept - present)
 
     def _kept(self) -> frozenset[str]:
-        with _state_errors(self._mirror):
+        with state_errors(self._mirror):
             return store.kept_commits(self._mirror)
 
     def reset(self) -> None:
@@ -337,13 +326,13 @@ class Mirror:
     def _download(self, download: Download) -> None:
         if not store.is_store(self._mirror):
             self._is_reset = True
-        with _state_errors(self._quarantine):
+        with state_errors(self._quarantine):
             self._remove_quarantine()
             store.create_store(self._quarantine, alternate=self._alternate)
         try:
             self._fetch_commit(download)
         except BaseException:
-            with _state_errors(self._quarantine):
+            with state_errors(self._quarantine):
                 self._remove_quarantine()
             raise
         self._has_fetched = True
@@ -356,11 +345,11 @@ class Mirror:
             return
         from datum.repository.account import hand_over, take_back
 
-        with _state_errors(self._quarantine):
+        with state_errors(self._quarantine):
             hand_over(self._quarantine, self._mirror, account)
         narrowed = account.talking_to(download.remote, writable=[self._quarantine], readable=[self._mirror])
         fetch_commit(narrowed.run, self._quarantine, download, reader=account)
-        with _state_errors(self._quarantine):
+        with state_errors(self._quarantine):
             take_back(self._quarantine, account, download, alternate=self._alternate, aside=self._taken)
 
     def _account_for(self, remote: Remote) -> "SourceAccount | None":
@@ -383,10 +372,20 @@ class Mirror:
         return None if self._is_reset else self._mirror
 
     def _settle(self) -> None:
-        with _state_errors(self._mirror):
+        with state_errors(self._mirror):
             self._remove_quarantine()
             store.restore_store(self._mirror, aside=self._aside)
             store.sweep_store(self._mirror)
+
+    def _borrow(self, temporary: Path) -> None:
+        """Build upon a copy where those who are to read the mirror may not: letting them in would be a trace."""
+        if not store.is_store(self._mirror):
+            return
+        readers = self._account.readership if self._account else self._objects.readers
+        if readers is not None:
+            with state_errors(temporary):
+                self._mirror = borrowed(self._mirror, temporary, readers)
+            self._reopen()
 
     def _require_lasting(self) -> None:
         if self._is_temporary:

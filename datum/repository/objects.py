@@ -48,6 +48,11 @@ class ObjectReader:
         self._open_output = open_output
         self._repository: pygit2.Repository | None = None
 
+    @property
+    def readers(self) -> None:
+        """This process reads, whatever groups there are."""
+        return None
+
     def use(self, path: Path) -> None:
         """Read from another repository from now on, or from this one as it is now."""
         self.close()

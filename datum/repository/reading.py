@@ -14,6 +14,11 @@ class Objects(Protocol):
     Every method but `use` and `close` raises `RepositoryError` where an object is missing or damaged.
     """
 
+    @property
+    def readers(self) -> int | None:
+        """The group that a repository has to be shown to before it is read; None: this process reads it."""
+        ...
+
     def use(self, path: Path) -> None:
         """Read from another repository from now on, or from this one as it is now; trees stay readable."""
         ...

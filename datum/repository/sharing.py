@@ -1,10 +1,13 @@
-"""Lets one group read a store of this process's, and nobody else. Effects: group and modes below the folders given.
+"""Lets one group read a store of this process's, and nobody else.
 
+Effects: group and modes below the folders given; a copy where these are to stay as they are.
 What is written into a store later is its writer's alone again, until it is shared anew.
 """
 
 import os
+import shutil
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -13,6 +16,7 @@ from datum.diagnostics import Diagnostic
 from datum.errors import StateError
 
 _FOLDER_MODE: Final = 0o750
+_OWN_FOLDER: Final = 0o700
 
 
 def share_store(store: Path, gid: int) -> None:
@@ -28,10 +32,53 @@ def share_store(store: Path, gid: int) -> None:
         if not each.is_dir():
             continue
         _make_passable(each.parent, gid)
-        for folder, _, names in os.walk(each):
-            show(Path(folder), gid, _FOLDER_MODE)
-            for name in names:
-                show(Path(folder, name), gid)
+        show_all(each, gid)
+
+
+def borrowed(store: Path, place: Path, gid: int) -> Path:
+    """Return a bare repository that a group may read, if this one is none, then a copy of it; itself is not touched.
+
+    Args:
+        store: the repository.
+        place: a folder of the caller's, for the copy.
+        gid: the group.
+
+    Raises:
+        OSError: it cannot be copied.
+    """
+    if is_passable(store.parent.stat(), gid) and all(is_shown(path, gid) for path in _paths(store)):
+        return store
+    copy = place / store.name
+    for path in _paths(store):
+        _copy(path, copy / path.relative_to(store))
+    return copy
+
+
+def _copy(path: Path, target: Path) -> None:
+    # What is gone a pass has dropped meanwhile.
+    with suppress(FileNotFoundError):
+        mode = path.lstat().st_mode
+        if stat.S_ISDIR(mode):
+            target.mkdir(mode=_OWN_FOLDER)
+        elif stat.S_ISREG(mode):
+            shutil.copyfile(path, target, follow_symlinks=False)
+
+
+def _paths(store: Path) -> Iterator[Path]:
+    """Yield a repository and all that it holds, folders before what they hold."""
+    for folder, _, names in os.walk(store):
+        yield Path(folder)
+        yield from (Path(folder, name) for name in names)
+
+
+def show_all(store: Path, gid: int) -> None:
+    """Give a repository to a group, with all that it holds.
+
+    Raises:
+        OSError: rights cannot be changed.
+    """
+    for path in _paths(store):
+        show(path, gid)
 
 
 def _alternates(store: Path) -> tuple[Path, ...]:
@@ -45,14 +92,13 @@ def _alternates(store: Path) -> tuple[Path, ...]:
 
 def _make_passable(folder: Path, gid: int) -> None:
     status = folder.stat()
-    mode = stat.S_IMODE(status.st_mode)
-    if not mode & stat.S_IXOTH and not (status.st_gid == gid and mode & stat.S_IXGRP):
+    if not is_passable(status, gid):
         os.chown(folder, -1, gid)
-        folder.chmod(mode & ~stat.S_IRWXG | stat.S_IXGRP)
+        folder.chmod(stat.S_IMODE(status.st_mode) & ~stat.S_IRWXG | stat.S_IXGRP)
     for above in folder.resolve().parents:
         status = above.stat()
         mode = stat.S_IMODE(status.st_mode)
-        if not mode & stat.S_IXOTH and not (status.st_gid == gid and mode & stat.S_IXGRP):
+        if not is_passable(status, gid):
             raise StateError(
                 Diagnostic(
                     code="resolver-shut-out",
@@ -64,23 +110,40 @@ def _make_passable(folder: Path, gid: int) -> None:
             )
 
 
-def show(path: Path, gid: int, mode: int | None = None) -> None:
+def is_passable(status: os.stat_result, gid: int) -> bool:
+    """Whether a group may pass a folder, as far as its mode says it."""
+    return bool(status.st_mode & stat.S_IXOTH) or (status.st_gid == gid and bool(status.st_mode & stat.S_IXGRP))
+
+
+def show(path: Path, gid: int) -> None:
     """Give a file or folder to a group. What is gone is passed over: a pass names and drops what it writes meanwhile.
 
     Args:
         path: what; a link is not followed.
         gid: the group.
-        mode: of it; None: as it is, and readable for the group.
 
     Raises:
         OSError: rights cannot be changed.
     """
     with suppress(FileNotFoundError):
         status = path.lstat()
-        before = stat.S_IMODE(status.st_mode)
-        if mode is None:
-            mode = before | stat.S_IRGRP
         if status.st_gid != gid:
             os.chown(path, -1, gid, follow_symlinks=False)
-        if before != mode and not stat.S_ISLNK(status.st_mode):
-            path.chmod(mode)
+        if stat.S_IMODE(status.st_mode) != _shown_mode(status):
+            path.chmod(_shown_mode(status))
+
+
+def is_shown(path: Path, gid: int) -> bool:
+    """Whether `show` would change nothing."""
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return True
+    return status.st_gid == gid and stat.S_IMODE(status.st_mode) == _shown_mode(status)
+
+
+def _shown_mode(status: os.stat_result) -> int:
+    if stat.S_ISDIR(status.st_mode):
+        return _FOLDER_MODE
+    # The mode of a link says nothing, and cannot be changed.
+    return stat.S_IMODE(status.st_mode) | (0 if stat.S_ISLNK(status.st_mode) else stat.S_IRGRP)

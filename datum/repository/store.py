@@ -12,6 +12,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from datum.diagnostics import Diagnostic
+from datum.errors import StateError
 from datum.repository.removal import remove_whatever
 
 KEPT: Final = "refs/datum"
@@ -32,6 +34,22 @@ _LEFTOVERS: Final = (
     "objects/pack/tmp_*",
     "objects/pack/.tmp-*",
 )
+
+
+@contextlib.contextmanager
+def state_errors(path: Path) -> Iterator[None]:
+    """Tell of what the system refuses inside that a place cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise StateError(
+            Diagnostic(
+                code="state-not-writable",
+                summary="The state directory cannot be written.",
+                detail=f"{error.filename or path}: {error.strerror}.",
+                hint="Make room, make the file system writable, or run as the user that owns the directory.",
+            )
+        ) from error
 
 
 def create_store(path: Path, *, alternate: Path | None) -> None:

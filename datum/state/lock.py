@@ -1,19 +1,21 @@
 """The pass lock: one pass per host, equal requests share one (design 1.6).
 
-Exclusion rests on one thing alone, flock on `<state>/lock`, which dies with its holder; the file is never deleted. The
+Exclusion rests on one thing alone, flock on `<state>/lock`, which dies with its holder; the file is never deleted.
+Passes that would change the same host for several state directories hold one more file, `HOST_LOCK`, in no order. The
 queue (`turns`) only says who is next and who rides along:
 - a request joins an equal one that is still waiting, never one that runs (that may have asked the source already);
 - a pass that ends writes its outcome beside its request for those who joined, then removes its request;
 - who joined a request that died without an outcome takes over: as an ordinary request, at its own place.
 
-Waiting is polling, since a blocking flock knows neither order nor deadline. Effects: `<state>/lock`, `<state>/run`.
+Waiting is polling, since a blocking flock knows neither order nor deadline. Effects: `<state>/lock`, `<state>/run`,
+and that file.
 """
 
 import hashlib
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -26,10 +28,13 @@ from datum.errors import PassInProgressError, StateError
 from datum.model.result import PassOutcome
 from datum.model.trigger import Asked, Trigger, TriggerKind
 from datum.state.progress import QUEUE, RUN, Progress, ProgressFile, own_progress, read_progress
-from datum.state.turns import HeldFile, Queue, Role, Turn, next_ticket
+from datum.state.turns import HeldFile, Queue, Role, Turn, is_held, next_ticket
 
 LOCK: Final = "lock"
 """File below the state directory that who runs a pass holds."""
+
+HOST_LOCK: Final = Path("/run/datum.lock")
+"""What a pass on the running system holds besides, whichever its state directory."""
 
 _POLL: Final = 0.05
 # How long a request tries to get at the queue itself, whatever its `--wait`.
@@ -60,14 +65,14 @@ class PassLock:
     """The right to run a pass now. A context manager; ends with `release`, or with the process."""
 
     def __init__(
-        self, state: Path, queue: Queue, turn: Turn, held: tuple[HeldFile, HeldFile], companions: tuple[Asked, ...]
+        self, state: Path, queue: Queue, turn: Turn, held: tuple[HeldFile, ...], companions: tuple[Asked, ...]
     ) -> None:
         # Requests that joined this pass: named in its report.
         self.companions = companions
         self._queue = queue
         self._turn = turn
         self._shown = ProgressFile(state)
-        self._lock, self._request = held
+        self._request, *self._locks = held
         self._progress: Progress | None = None
 
     def __enter__(self) -> Self:
@@ -108,7 +113,7 @@ class PassLock:
             return
         self._shown.clear()
         self._queue.leave(self._turn, self._request)
-        self._lock.release()
+        _release(self._locks)
 
 
 def _never() -> bool:
@@ -122,6 +127,7 @@ def acquire(
     wait: float | None,
     stopped: Callable[[], bool] = _never,
     asked: Asked = _NOBODY,
+    host_lock: Path | None = None,
 ) -> PassLock | JoinedPass:
     """Wait for this request's turn, or for the pass of an equal request.
 
@@ -131,12 +137,13 @@ def acquire(
         wait: Seconds until the pass must have begun, this request's or the one it joined; None waits for ever.
         stopped: Asked while waiting; True ends the wait (a signal came).
         asked: Who asks, and when: told by the pass that this request joins.
+        host_lock: A file that passes of all state directories hold; None: there are no others.
 
     Raises:
         PassInProgressError: the turn did not come in time, or the wait was stopped.
         StateError: the state directory cannot be used.
     """
-    request = _Request(state, key, asked)
+    request = _Request(state, key, asked, host_lock)
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         return _wait(request, wait, stopped)
@@ -168,15 +175,16 @@ def _wait(request: "_Request", wait: float | None, stopped: Callable[[], bool]) 
         limit = None if wait is None else wait + (0.0 if has_asked else _GRACE)
         is_late = limit is not None and not request.is_riding and time.monotonic() - began >= limit
         if is_late or stopped():
-            raise _in_progress(request.state, wait)
+            raise _in_progress(request, wait)
         time.sleep(_POLL)
 
 
 class _Request:
     """This process's place in the queue."""
 
-    def __init__(self, state: Path, key: str, asked: Asked = _NOBODY) -> None:
+    def __init__(self, state: Path, key: str, asked: Asked = _NOBODY, host_lock: Path | None = None) -> None:
         self.state = state
+        self.host_lock = host_lock
         self._note = _noted(asked)
         self.queue = Queue(state / RUN / QUEUE)
         # Whether the pass that this request joined has begun: from then on it is waited for to its end.
@@ -231,17 +239,34 @@ class _Request:
         """Take the lock when nobody is ahead and it is free."""
         if any(other.role is Role.WAITING and other < turn for other in live):
             return None
-        lock = HeldFile.take(self.state / LOCK)
-        if lock is None:
+        locks = self._take_locks()
+        if not locks:
             return None
-        lock.keep_from_children()
         try:
             running = self.queue.change(turn, Role.RUNNING)
         except OSError:
-            lock.release()
+            _release(locks)
             raise
         self._mine = None
-        return PassLock(self.state, self.queue, running, (lock, held), self._companions(turn))
+        return PassLock(self.state, self.queue, running, (held, *locks), self._companions(turn))
+
+    def _take_locks(self) -> list[HeldFile]:
+        """Take all that a pass holds; nothing, where somebody else holds one of it."""
+        taken: list[HeldFile] = []
+        try:
+            for path in filter(None, (self.state / LOCK, self.host_lock)):
+                lock = HeldFile.take(path)
+                if lock is None:
+                    _release(taken)
+                    return []
+                taken.append(lock)
+                lock.keep_from_children()
+        except OSError:
+            _release(taken)
+            raise
+        if self.host_lock is not None:
+            taken[-1].note(f"{self.state}\n".encode(errors="surrogateescape"))
+        return taken
 
     def _companions(self, turn: Turn) -> tuple[Asked, ...]:
         """Return who joined and still lives, now that the lock is had and nobody can join any more."""
@@ -275,9 +300,16 @@ def _read_note(data: bytes, pid: int) -> Asked:
         return Asked(pid=pid)
 
 
-def _in_progress(state: Path, wait: float | None) -> PassInProgressError:
-    progress = read_progress(state)
+def _release(locks: Iterable[HeldFile]) -> None:
+    for lock in locks:
+        lock.release()
+
+
+def _in_progress(request: _Request, wait: float | None) -> PassInProgressError:
+    progress = read_progress(request.state)
     who = "another pass" if progress is None else f"the pass of process {progress.pid} ({progress.stage})"
+    if progress is None and request.host_lock is not None and (other := _holder(request.host_lock)):
+        who = f"a pass with the state directory {other}"
     waited = "" if wait is None else f" after {wait:g} s"
     return PassInProgressError(
         Diagnostic(
@@ -287,3 +319,11 @@ def _in_progress(state: Path, wait: float | None) -> PassInProgressError:
             hint="see `datum status`, or wait longer with `--wait SECONDS`",
         )
     )
+
+
+def _holder(host_lock: Path) -> str:
+    """Return the state directory of the pass that holds the lock of the host; empty where none does."""
+    with suppress(OSError):
+        if is_held(host_lock):
+            return host_lock.read_text(errors="replace").partition("\n")[0]
+    return ""

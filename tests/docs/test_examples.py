@@ -2,8 +2,9 @@
 
 In Markdown, `<!-- fleet: NAME -->` begins an example fleet: the fenced blocks after it, up to the next marker of that
 kind or the end of the file, whose first line is a comment that names a path (`# hosts/web1.yaml`) are its files.
-`<!-- file: PATH -->` adds a file whose bytes do not matter, `<!-- expect: code code -->` says which findings the fleet
-must have, and `<!-- run: NAME -->` before a console block says that its commands are run in a clone of that fleet.
+`<!-- file: PATH -->` adds a file whose bytes do not matter, `<!-- link: PATH TARGET -->` a link,
+`<!-- expect: code code -->` says which findings the fleet must have, and `<!-- run: NAME -->` before a console block
+says that its commands are run in a clone of that fleet.
 """
 
 import os
@@ -24,14 +25,14 @@ from datum.agent.ports import Ports
 from datum.fleet.yaml_reader import read_yaml
 from datum.provider.host import Command, CommandOutcome
 from datum.registry.discover import find_providers
-from datum.testing.trees import MemoryTree
+from datum.testing.trees import MemoryTree, Symlink
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DEFAULT_FLEET: Final = "datum: 1\nfleet: 0c0f7a52-6c6e-4b0e-9f0e-3b2f6f1d2a11\nlayers: [base, os, role, site]\n"
 
-_MARKER: Final = re.compile(r"<!-- (fleet|file|expect|run): (.+?) -->")
+_MARKER: Final = re.compile(r"<!-- (fleet|file|link|expect|run): (.+?) -->")
 _FENCE: Final = re.compile(r"(`{3,})(\w*)")
-_PATH: Final = re.compile(r"# ((?:[\w.-]+/)*[\w.-]+\.\w+)")
+_PATH: Final = re.compile(r"# ((?:[\w.-]+/)+[\w.-]+|[\w.-]+\.\w+)$", re.MULTILINE)
 
 
 @define
@@ -39,6 +40,7 @@ class Fleet:
     """One example fleet."""
 
     files: dict[str, str] = field(factory=dict)
+    links: dict[str, str] = field(factory=dict)
     expected: set[str] = field(factory=set)
 
 
@@ -71,6 +73,8 @@ def read_document(text: str) -> Document:
             running = content
         elif kind == "file" and current is not None:
             current.files[content] = "example\n"
+        elif kind == "link" and current is not None:
+            path, _, current.links[path] = content.partition(" ")
         elif kind == "expect" and current is not None:
             current.expected |= set(content.split())
         elif kind == "console":
@@ -80,9 +84,9 @@ def read_document(text: str) -> Document:
         else:
             if kind == "yaml":
                 document.blocks.append((number, content))
-            path = _PATH.match(content)
-            if current is not None and path is not None:
-                current.files[path[1]] = content
+            named = _PATH.match(content)
+            if current is not None and named is not None:
+                current.files[named[1]] = content
     return document
 
 
@@ -122,7 +126,8 @@ EXAMPLES: Final[Mapping[str, Fleet]] = dict(_examples())
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_example_fleet_has_the_findings_it_says_and_no_others(name: str) -> None:
     fleet = EXAMPLES[name]
-    found = validate(MemoryTree({"fleet.yaml": DEFAULT_FLEET, **fleet.files}), ports())
+    links = {path: Symlink(target) for path, target in fleet.links.items()}
+    found = validate(MemoryTree({"fleet.yaml": DEFAULT_FLEET, **fleet.files, **links}), ports())
     shown = "\n".join(f"{item.code} {item.location} {item.detail}" for item in found.diagnostics)
     assert {item.code for item in found.diagnostics} == fleet.expected, shown
     assert found.manifests or fleet.expected, "the example declares no host"
@@ -161,9 +166,7 @@ def test_marked_commands_run_and_end_as_they_say(name: str, tmp_path: Path) -> N
     clone, root = tmp_path / "fleet", tmp_path / "root"
     root.mkdir()
     (root / "etc").mkdir()
-    for path, content in {"fleet.yaml": DEFAULT_FLEET, **fleet.files}.items():
-        (clone / path).parent.mkdir(parents=True, exist_ok=True)
-        (clone / path).write_text(content)
+    lay_out(fleet, clone)
     _commit(clone)
     for command, expected in commands_of(text):
         words = [word.replace("$FLEET", str(clone)).replace("$ROOT", str(root)) for word in shlex.split(command)]
@@ -172,6 +175,16 @@ def test_marked_commands_run_and_end_as_they_say(name: str, tmp_path: Path) -> N
             [sys.executable, "-m", "datum", *words[1:]], cwd=clone, capture_output=True, text=True, check=False
         )
         assert ended.returncode == expected, f"{command}\n{ended.stdout}{ended.stderr}"
+
+
+def lay_out(fleet: Fleet, clone: Path) -> None:
+    """Write the files and links of an example fleet into a folder."""
+    for path, content in {"fleet.yaml": DEFAULT_FLEET, **fleet.files}.items():
+        (clone / path).parent.mkdir(parents=True, exist_ok=True)
+        (clone / path).write_text(content)
+    for path, target in fleet.links.items():
+        (clone / path).parent.mkdir(parents=True, exist_ok=True)
+        (clone / path).symlink_to(target)
 
 
 def commands_of(text: str) -> Iterator[tuple[str, int]]:
@@ -193,11 +206,14 @@ def _commit(clone: Path) -> None:
 
 def test_markers_and_blocks_are_read() -> None:
     document = read_document(
-        "<!-- fleet: a -->\n<!-- file: files/x -->\n<!-- expect: conflict -->\n"
+        "<!-- fleet: a -->\n<!-- file: files/x -->\n<!-- link: files/y x -->\n<!-- expect: conflict -->\n"
+        "```text\n# files/z\nbytes\n```\n```text\n# no/path at all\n```\n"
         "```yaml\n# hosts/a.yaml\nlayers: {}\n```\n"
         "```yaml\nfragment: 1\n```\n<!-- run: a -->\n```console\n$ datum validate\n# exit 65\n```\n"
     )
-    assert document.fleets["a"].files == {"files/x": "example\n", "hosts/a.yaml": "# hosts/a.yaml\nlayers: {}\n"}
+    files = {"files/x": "example\n", "files/z": "# files/z\nbytes\n", "hosts/a.yaml": "# hosts/a.yaml\nlayers: {}\n"}
+    assert document.fleets["a"].files == files
+    assert document.fleets["a"].links == {"files/y": "x"}
     assert document.fleets["a"].expected == {"conflict"}
     assert [text for _, text in document.blocks] == ["# hosts/a.yaml\nlayers: {}\n", "fragment: 1\n"]
     assert list(commands_of(document.runs[0][2])) == [("datum validate", 65)]

@@ -29,6 +29,8 @@ from datum.model.plan import HoldReason, Label
 from datum.model.result import Outcome, PassOutcome
 from datum.provider.paths import NAME_MAX, PATH_MAX
 from datum.registry.discover import find_providers
+from datum.report.build import DIFF_LINES, LINE_LENGTH
+from datum.report.texts import TEXT_LIMIT
 from tests.docs.test_examples import documents, read_document
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -95,6 +97,13 @@ def test_bounds_are_those_of_the_code() -> None:
     assert said["a folder that a field names"] == f"{ENTRY_LIMIT:,} names, {PATH_MAX} bytes for a path or a link"
     assert said["the `source` pieces of one list of parts"] == f"{SOURCES_LIMIT:,} bytes"
     assert said["a path on a host"] == f"{PATH_MAX} bytes, {NAME_MAX} for each name"
+
+
+def test_bounds_of_what_is_shown_of_a_text_are_those_of_the_code() -> None:
+    said = " ".join((ROOT / "docs" / "types" / "file.md").read_text().split())
+    assert f"three of their neighbours on each side, {DIFF_LINES} lines at most." in said
+    assert f"texts of more than {TEXT_LIMIT >> 10} KiB" in said
+    assert f"a line of more than {LINE_LENGTH:,} characters" in said
 
 
 def test_keys_of_the_configuration_are_listed() -> None:

@@ -1,4 +1,4 @@
-"""A site as an operator would build one: a git server, and bare hosts that are enrolled by the documented commands."""
+"""A site as an operator would build one: a git server, and bare hosts that are enrolled by the lines of README."""
 
 import json
 import re
@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
+from tests.docs.readme import line_of, words_of
 from tests.git_repository import GitRepository
 from tests.harness import image
 from tests.harness.booted import Booted
@@ -33,7 +34,9 @@ PATIENCE: Final = 240.0
 """Seconds for what the timer has to bring about: far more than it takes, also where many tests share a processor."""
 
 TOKEN: Final = "t0ken-of-the-site"
-_REPOSITORY: Final = "/srv/fleet"
+# Where README has the repository, for https below what is served.
+_REPOSITORY: Final = "/infra/fleet.git"
+_SERVED: Final = "/srv"
 _TESTS: Final = "/opt/tests"
 _PACKAGE: Final = "/srv/datum-agent.deb"
 _CERTIFICATE: Final = "/srv/certificate.pem"
@@ -44,7 +47,7 @@ from pathlib import Path
 from tests.remotes.https import HttpsServer
 
 with HttpsServer(
-    Path("/srv"), Path("{_CERTIFICATE}"), credentials="git:{TOKEN}", address=("0.0.0.0", 443)
+    Path("{_SERVED}"), Path("{_CERTIFICATE}"), credentials="git:{TOKEN}", address=("0.0.0.0", 443)
 ):
     print(flush=True)
     signal.pause()
@@ -80,6 +83,7 @@ class Site:
         """Boot the server: sshd of a Debian 13 with a user `git`, and git's http-backend behind TLS."""
         binds = (
             Bind(str(self.author.path), _REPOSITORY),
+            Bind(str(self.author.path), f"{_SERVED}{_REPOSITORY}"),
             Bind(str(Path(__file__).parents[1]), f"{_TESTS}/tests"),
             *(bind for bind in self.agent.binds if bind.target == LIBRARIES),
         )
@@ -99,15 +103,12 @@ class Site:
         """Enrol a bare host with a deploy key of its own, pinned keys of the server, and an anchor."""
         host = self._bare(name, **options)
         host.machine.write("/etc/datum/known_hosts", self.server_keys)
-        url = f"ssh://git@{SERVER_NAME}{_REPOSITORY}"
-        access = ("--make-key", "--known-hosts-file", "/etc/datum/known_hosts")
-        line = ("init", "--repo", url, *access, "--host", name, "--anchor", self.author.head)
         # The server cannot know the key yet; then the same line again.
-        said = host.datum(*line, code=64)
+        said = self._enrol(host, "ssh", code=64)
         found = re.search(r"ssh-ed25519 \S+", said)
         assert found is not None, said
         self.let_in(found[0])
-        host.datum(*line)
+        self._enrol(host, "ssh")
         return host
 
     def enrol_over_https(self, name: str, **options: Any) -> "Host":
@@ -115,10 +116,13 @@ class Site:
         host = self._bare(name, **options)
         host.machine.write("/etc/datum/token", TOKEN, mode=0o600)
         host.machine.write("/etc/datum/ca.pem", self.authority.path.read_bytes())
-        access = ("--ca-file", "/etc/datum/ca.pem", "--token-file", "/etc/datum/token")
-        url = f"https://{SERVER_NAME}{_REPOSITORY.removeprefix('/srv')}"
-        host.datum("init", "--repo", url, "--host", name, *access, "--anchor", self.author.head)
+        self._enrol(host, "https")
         return host
+
+    def _enrol(self, host: "Host", way: str, *, code: int = 0) -> str:
+        """Run what README says for this way into a fleet; return what it said."""
+        values = {"web1": host.name, "COMMIT": self.author.head}
+        return host.datum(*words_of(line_of(way), values)[1:], code=code)
 
     def _bare(
         self, name: str, *, deb: Path | None = None, before: Callable[[Booted], object] = lambda _: None, **options: Any

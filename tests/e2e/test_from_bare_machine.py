@@ -1,4 +1,4 @@
-"""From a bare machine to a host that keeps itself: enrolled by the documented commands, run by the timer alone.
+"""From a bare machine to a host that keeps itself: enrolled by the lines of README, run by the timer alone.
 
 One story each. Nothing here sleeps for time: what the timer has to bring about is waited for.
 """

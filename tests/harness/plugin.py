@@ -1,7 +1,8 @@
 """The fixtures; loaded with ``pytest_plugins`` in ``tests/conftest.py``.
 
 A test that asks for a host is marked ``host`` by itself. Where hosts cannot be had it is skipped
-with the reason, but fails where ``CI`` is ``true``: there nothing may go untested in silence.
+with the reason, but fails where ``CI`` is ``true``: there nothing may go untested in silence. Where
+root runs the tests there, any other test that is skipped fails as well, unless its reason is listed.
 """
 
 import importlib.util
@@ -9,7 +10,7 @@ import os
 import shutil
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -33,8 +34,17 @@ FIXTURES: Final = frozenset(
     {"agent_bind", "booted", "make_booted", "make_network", "make_oneshot", "make_trixie_booted", "make_trixie_oneshot"}
     | {"oneshot"}
 )
+# Why a test may be skipped where root runs it and CI is true.
+ALLOWED_SKIPS: Final = frozenset(
+    {
+        # A parameter stands for a scenario, and these tests say something of some of them only.
+        "nothing is shown",
+        "one scenario has them all",
+    }
+)
 
 Kind = TypeVar("Kind", Oneshot, Booted)
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
 
 @frozen
@@ -52,6 +62,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.host)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Fail a test that was skipped for a reason that is not listed."""
+    return _judge_skip((yield))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Fail a file that was skipped as a whole for such a reason."""
+    return _judge_skip((yield))
+
+
+def _judge_skip(report: Report) -> Report:
+    """Return the report, failed where this must run and was skipped."""
+    must_run = os.environ.get("CI") == "true" and os.geteuid() == 0
+    if must_run and report.skipped and not hasattr(report, "wasxfail") and isinstance(report.longrepr, tuple):
+        path, line, said = report.longrepr
+        reason = said.removeprefix("Skipped: ")
+        if reason not in ALLOWED_SKIPS:
+            report.outcome = "failed"
+            report.longrepr = f"{path}:{line}: skipped as root where CI is true, for no reason that is listed: {reason}"
+    return report
 
 
 @pytest.fixture(scope="session")

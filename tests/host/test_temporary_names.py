@@ -1,29 +1,35 @@
 """What a killed write leaves behind is read by no program that takes every file of a folder (design 4.7).
 
-For each reader: a good file, and beside it leftovers of another file, named as `residue_name` names them, with content
-that would show. The reader must take the good one and none of these; and must take that content under a normal name,
-or the test could not fail.
+For each reader, on a running system: a good file, and beside it leftovers of other ones, named as `residue_name` names
+them, with content that would show: files, a link, a directory. The reader must take the good one and none of these; and
+must take that content under a normal name, or the test could not fail. What `readers` says that it takes, by which the
+kills of `tests/proofs` are judged, is compared with what it does take.
 
 Not looked at: `/etc/apt/keyrings`, of which no program takes every file (sources name theirs by `Signed-By`); udev's
 rules, polkit, rsyslog, NetworkManager and netplan, which the image does not have.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
-import pytest
 from attrs import field, frozen
 
 from datum.host.residue import residue_name
 from datum.provider.paths import NAME_MAX
 from tests.harness.booted import Booted
 from tests.harness.machine import Machine
-from tests.harness.oneshot import Oneshot
+from tests.proofs.readers import readers_that_take
 
 # What shows in the reader's answer, and is part of the file's name.
 GOOD: Final = "goodmark"
 BAD: Final = "badmark"
+# Of a link, a directory, and a name that only some readers pass over.
+LINK: Final = "linkmark"
+FOLDER: Final = "foldermark"
+NEAR: Final = "nearmark"
+# What links lead to.
+ELSEWHERE: Final = "/srv/elsewhere"
 
 
 @frozen
@@ -148,60 +154,92 @@ def leftovers(name: str, folder: str) -> list[str]:
     return found
 
 
-def check(host: Machine, reader: Reader) -> None:
-    """See that leftovers do not show, and that their content would."""
-    host.run(["mkdir", "-p", reader.folder])
-    name = reader.name.replace("{}", BAD)
-    reader.put(host, GOOD, reader.name.replace("{}", GOOD))
-    for leftover in leftovers(name, reader.folder):
-        reader.put(host, BAD, leftover)
+def check(host: Machine, reader: Reader) -> bool:
+    """See that leftovers do not show, and that their content would; clear all that away.
+
+    Return whether the name shows that only some pass over.
+    """
+    folder, names = reader.folder, {mark: reader.name.replace("{}", mark) for mark in (GOOD, BAD, LINK, FOLDER, NEAR)}
+    host.run(["mkdir", "-p", folder, ELSEWHERE])
+    planted = {mark: [residue_name(names[mark], folder)] for mark in (LINK, FOLDER)}
+    planted[GOOD], planted[BAD] = [names[GOOD]], leftovers(names[BAD], folder)
+    planted[NEAR] = [f".{names[NEAR]}.datum.dpkg-tmp"]
+    for mark in (GOOD, BAD, NEAR):
+        for name in planted[mark]:
+            reader.put(host, mark, name)
+    target, inner = f"{ELSEWHERE}/{names[LINK]}", f"{folder}/{planted[FOLDER][0]}"
+    host.write(target, reader.content.replace("{}", LINK), mode=reader.mode)
+    host.run(["ln", "-s", target, f"{folder}/{planted[LINK][0]}"])
+    host.run(["mkdir", inner])
+    host.write(f"{inner}/{names[FOLDER]}", reader.content.replace("{}", FOLDER), mode=reader.mode)
     answer = reader.ask(host)
-    assert GOOD in answer
-    assert BAD not in answer
-    reader.put(host, BAD, name)
-    assert BAD in reader.ask(host)
+    shown = {mark for mark in planted if mark in answer}
+    for mark, found in planted.items():
+        compare(folder, found, is_taken=mark in shown)
+    assert shown - {NEAR} == {GOOD}
+    reader.put(host, BAD, names[BAD])
+    host.run(["ln", "-s", target, f"{folder}/{names[LINK]}"])
+    answer = reader.ask(host)
+    assert BAD in answer
+    assert LINK in answer
+    host.run(["find", folder, ELSEWHERE, "-mindepth", "1", "-name", "*mark*", "-exec", "rm", "-rf", "{}", "+"])
+    return NEAR in shown
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_a_reader_takes_no_leftover(oneshot: Oneshot, name: str) -> None:
-    check(oneshot, READERS[name])
+def compare(folder: str, names: Iterable[str], *, is_taken: bool) -> None:
+    """See that the model of the readers agrees with one."""
+    for name in names:
+        assert bool(readers_that_take(f"{folder}/{name}".lstrip("/"))) is is_taken, f"{folder}/{name}"
 
 
-def test_apt_takes_no_leftover_for_a_preference(oneshot: Oneshot) -> None:
+def test_no_reader_of_a_running_system_takes_a_leftover(booted: Booted) -> None:
+    near = {name for name, reader in READERS.items() if check(booted, reader)}
+    # Those that ADR 0031 names.
+    assert near == {"run-parts-lsb", "logrotate"}
+    check_preferences_of_apt(booted)
+    check_cron(booted)
+
+
+def check_preferences_of_apt(host: Machine) -> None:
     def pinned() -> set[str]:
-        answer = oneshot.run(["apt-cache", "policy", *PINNED.values()]).stdout
+        answer = host.run(["apt-cache", "policy", *PINNED.values()]).stdout
         parts = answer.split("Installed:")[1:]
         return {mark for mark, part in zip(PINNED, parts, strict=True) if " 777\n" in part}
 
     folder = "/etc/apt/preferences.d"
     content = {mark: f"Package: {package}\nPin: version *\nPin-Priority: 777\n" for mark, package in PINNED.items()}
-    oneshot.write(f"{folder}/{GOOD}", content[GOOD])
+    host.write(f"{folder}/{GOOD}", content[GOOD])
     for leftover in leftovers(BAD, folder):
-        oneshot.write(f"{folder}/{leftover}", content[BAD])
+        host.write(f"{folder}/{leftover}", content[BAD])
     assert pinned() == {GOOD}
-    oneshot.write(f"{folder}/{BAD}", content[BAD])
+    compare(folder, [GOOD], is_taken=True)
+    compare(folder, leftovers(BAD, folder), is_taken=False)
+    host.write(f"{folder}/{BAD}", content[BAD])
     assert pinned() == {GOOD, BAD}
 
 
-def test_cron_takes_no_leftover(oneshot: Oneshot) -> None:
+def check_cron(host: Booted) -> None:
     """Jobs of the start of cron: those of leftovers would be done at once, and the good one takes its time."""
+    folder = "/etc/cron.d"
     jobs = {GOOD: f"sleep 1; touch /root/{GOOD}", BAD: f"touch /root/{BAD}"}
-    oneshot.write(f"/etc/cron.d/{GOOD}", f"@reboot root {jobs[GOOD]}\n")
-    for leftover in leftovers(BAD, "/etc/cron.d"):
-        oneshot.write(f"/etc/cron.d/{leftover}", f"@reboot root {jobs[BAD]}\n")
-    assert done_by_cron(oneshot) == {GOOD}
-    oneshot.write(f"/etc/cron.d/{BAD}", f"@reboot root {jobs[BAD]}\n")
-    assert done_by_cron(oneshot) == {GOOD, BAD}
+    host.write(f"{folder}/{GOOD}", f"@reboot root {jobs[GOOD]}\n")
+    for leftover in leftovers(BAD, folder):
+        host.write(f"{folder}/{leftover}", f"@reboot root {jobs[BAD]}\n")
+    host.write(f"{ELSEWHERE}/{BAD}", f"@reboot root {jobs[BAD]}\n")
+    host.run(["ln", "-s", f"{ELSEWHERE}/{BAD}", f"{folder}/{residue_name(LINK, folder)}"])
+    assert done_by_cron(host) == {GOOD}
+    compare(folder, [GOOD], is_taken=True)
+    compare(folder, [*leftovers(BAD, folder), residue_name(LINK, folder)], is_taken=False)
+    host.run(["ln", "-s", f"{ELSEWHERE}/{BAD}", f"{folder}/{LINK}"])
+    assert done_by_cron(host) == {GOOD, BAD}
 
 
-def done_by_cron(host: Oneshot) -> set[str]:
+def done_by_cron(host: Booted) -> set[str]:
     """Return the marks of the jobs that cron does when it starts."""
-    host.run(sh(f"rm -f /root/{GOOD} /root/{BAD} /run/crond.reboot"))
-    with host.popen(["cron", "-f"]) as cron:
-        try:
-            wait_for((host.path / "root" / GOOD).exists)
-        finally:
-            cron.kill()
+    host.run(["systemctl", "stop", "cron"])
+    host.run(["rm", "-f", f"/root/{GOOD}", f"/root/{BAD}", "/run/crond.reboot"])
+    host.run(["systemctl", "start", "cron"])
+    wait_for((host.path / "root" / GOOD).exists)
     return {mark for mark in (GOOD, BAD) if (host.path / "root" / mark).exists()}
 
 
@@ -236,6 +274,12 @@ def test_systemd_takes_no_leftover(booted: Booted) -> None:
         booted.run(["ln", "-s", f"{folder}/main.service", link])
 
     put(GOOD, str)
+    compare(folder, [f"{GOOD}.service", f"main.service.d/{GOOD}.conf"], is_taken=True)
+    compare(
+        folder,
+        [f"{part}{name}" for part in ("", "main.service.d/") for name in leftovers("x.conf", folder)],
+        is_taken=False,
+    )
     for number in range(len(leftovers("x", folder))):
         put(BAD, lambda name, number=number: leftovers(name, folder)[number])  # type: ignore[misc]
     found = answer()

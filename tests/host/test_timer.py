@@ -91,7 +91,7 @@ def test_h7_a_pass_at_boot_converges_whether_or_not_anything_changed(host: Timer
     assert [bool(report["resources"]) for report in host.all_reports()] == [True, False]
 
 
-def test_a_tick_runs_a_pass(host: TimerHost, agent_bind: AgentBind) -> None:
+def test_h3_a_tick_runs_a_pass(host: TimerHost, agent_bind: AgentBind) -> None:
     enable(host, agent_bind)
     soon(host, boot="1h", calendar="*:*:0/2")
     host.machine.run(["systemctl", "restart", "datum.timer"])

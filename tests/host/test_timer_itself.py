@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import pytest
 
+from datum.agent.units import UNITS
 from tests.harness.booted import Booted
 from tests.harness.plugin import LIBRARIES, SOURCES, AgentBind
 from tests.host.timer_host import SERVICE, SHIPPED, TimerHost, make_host
@@ -13,6 +14,7 @@ from tests.proofs.archive import Archive, Deb
 from tests.proofs.on_host import FleetOnHost
 
 CODE: Final = "/usr/lib/datum"
+CONFIG: Final = "/etc/datum/agent.yaml"
 # What of Python's own is loaded late stands for all that an upgrade of it takes away.
 STANDARD: Final = "/usr/lib/python3.11"
 # The new code, of whatever version: no module of it fits to those of the old.
@@ -124,8 +126,49 @@ def test_a_restart_of_the_service_that_the_pass_runs_in_is_no_manifest(host: Tim
     assert "is the agent, and a pass does not restart what it runs in" in said
 
 
-def test_the_configuration_of_the_agent_is_no_target(host: TimerHost) -> None:
-    host.fleet.commit({"file:/etc/datum/agent.yaml": {"content": "repo: /elsewhere\n"}})
-    before = host.machine.read("/etc/datum/agent.yaml")
-    assert "/etc/datum" in host.fleet.datum(host.machine, "apply", code={1, 65})
-    assert host.machine.read("/etc/datum/agent.yaml") == before
+def test_the_configuration_is_no_target_and_what_changes_it_meanwhile_is_for_the_next_pass(host: TimerHost) -> None:
+    """A command or a package of the manifest may do so: the pass that runs goes on as it began."""
+    host.fleet.commit({f"file:{CONFIG}": {"content": "repo: /elsewhere\n"}})
+    before = host.machine.read(CONFIG)
+    assert "/etc/datum" in host.fleet.datum(host.machine, "apply", code=65)
+    assert host.machine.read(CONFIG) == before
+    change = f"echo 'enforcement: observe' >> {CONFIG}; touch /srv/changed"
+    resources = {
+        "command:change": {"run": ["sh", "-c", change], "creates": "/srv/changed"},
+        "file:/srv/later": {"content": "later\n", "requires": ["command:change"]},
+    }
+    report = host.tick(resources)
+    assert (report["outcome"], report["exit_code"]) == ("converged", 0), told(report)
+    assert host.sh("cat /srv/later") == "later"
+    assert host.machine.read(CONFIG) == before + b"enforcement: observe\n", "nobody wrote it anew"
+    report = host.tick({**resources, "file:/srv/later": {"content": "other\n"}})
+    assert report["outcome"] == "planned", told(report)
+    assert host.sh("cat /srv/later") == "later"
+
+
+# Kills who asks it to read units anew, before it does, as long as a file says so.
+KILLING: Final = """#!/bin/sh
+case "$*" in *daemon-reload*) [ -e /srv/kill ] && kill -KILL $PPID && exit 1 ;; esac
+exec systemctl.real "$@"
+"""
+
+
+def test_units_that_a_killed_init_changed_are_read_by_the_next(host: TimerHost) -> None:
+    """With the timer on all the while, so that nothing else has them read; and leave takes back what init did."""
+    host.machine.run(["systemctl", "enable", "--now", "datum.timer"])
+    host.sh("mv /usr/bin/systemctl /usr/bin/systemctl.real; mkdir -p /srv/own; touch /srv/kill")
+    host.machine.write("/usr/bin/systemctl", KILLING, mode=0o755)
+    config = ("--config", "/srv/own/agent.yaml")
+    init = ("/usr/bin/datum", "init", *config, "--repo", "/srv/fleet", "--host", "web1", "--no-plan")
+    leave = ("/usr/bin/datum", "leave", *config, "--yes")
+    assert host.machine.run(init, check=False).returncode in {-9, 137}
+    assert config[1] not in host.show(SERVICE, "ExecStart")
+    host.sh("rm /srv/kill")
+    host.machine.run(init)
+    assert config[1] in host.show(SERVICE, "ExecStart")
+    host.sh("touch /srv/kill")
+    assert host.machine.run(leave, check=False).returncode in {-9, 137}
+    host.sh("rm /srv/kill")
+    host.machine.run(leave)
+    assert config[1] not in host.show(SERVICE, "ExecStart")
+    assert {host.show(unit, "NeedDaemonReload") for unit in UNITS} == {"no"}

@@ -1,6 +1,7 @@
 """The installed command on a real Debian that has the account: a pass over https from the first contact on."""
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,9 +9,12 @@ from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
 from tests.harness.spec import Bind
 from tests.passes.scene import FLEET_ID
+from tests.proofs.on_host import disk
 
 TESTS = Path(__file__).parents[1]
 TOKEN = "t0ken-of-the-tests"
+# Where the kernel of this machine, which the hosts share, lets cores fall.
+FALLS_THERE = not {"|", "/"} & set(Path("/proc/sys/kernel/core_pattern").read_text())
 # Runs in the host: serves the fleet until it is killed.
 SERVER = f"""
 import json, signal
@@ -29,6 +33,45 @@ with HttpsServer(Path("/srv/git"), authority.issue("localhost"), credentials="gi
     print(server.url(), flush=True)
     signal.pause()
 """
+KEPT = ("/var/lib/datum", "/var/lib/datum/mirror.git")
+# As a pass over the network, one over a path, and one below `--root` leave the rights of the state.
+RIGHTS = (
+    "true",
+    "chgrp datum-resolve /var/lib/datum; chmod 710 /var/lib/datum",
+    "chgrp -R root /var/lib/datum; chmod -R g= /var/lib/datum; chmod 700 /var/lib/datum",
+)
+
+
+def plans_leave_no_trace(host: Oneshot, agent: AgentBind) -> None:
+    """A plan that fetches a new commit as the account changes no owner, mode or time on the disk."""
+    committed = "cd /srv/git/fleet; git -c user.name=a -c user.email=a@b commit --quiet --allow-empty -m more"
+    host.run(["sh", "-c", f"git config --global safe.directory '*'; {committed}; git rev-parse HEAD > /srv/head"])
+    head = host.read("/srv/head").decode().strip()
+    for rights in RIGHTS:
+        host.run(["sh", "-c", rights])
+        before = disk(host, but={"/tmp"})  # a folder comes and goes in it
+        planned = json.loads(host.run([*agent.argv, "plan", "--json"], env=agent.env).stdout)
+        assert planned["revision"].endswith(head), "it was fetched"
+        host.run([*agent.argv, "plan", "--offline"], env=agent.env)
+        assert disk(host, but={"/tmp"}) == before, rights  # as above
+
+
+def no_core_tells_the_token(host: Oneshot, agent: AgentBind) -> None:
+    """A pass that has read it is ended by SIGQUIT, where another process that knows it leaves a core."""
+    known = "import os, sys; token = sys.stdin.read(); os.abort()"
+    # The ref to what was fetched gets its name.
+    ref = f"/var/lib/datum/mirror.git/refs/datum/{host.read('/srv/head').decode().strip()}.lock"
+    struck = f"strace -f -qq -o /srv/struck -P {ref} -e trace=rename -e inject=rename:signal=QUIT:when=1"
+    host.run(["mkdir", "-p", "/srv/cores/control", "/srv/cores/pass"])
+    for place, command in (
+        ("control", f"printf %s {TOKEN} | /usr/bin/python3 -c '{known}'"),
+        ("pass", f"{struck} {shlex.join(agent.argv)} apply"),
+    ):
+        host.run(["sh", "-c", f"ulimit -c unlimited; cd /srv/cores/{place}; {command}"], env=agent.env, check=False)
+    assert "killed by SIGQUIT" in host.read("/srv/struck").decode()
+    found = host.run(["grep", "-rlF", TOKEN, "/srv/cores"], check=False).stdout.split()
+    assert {Path(name).parent.name for name in found} == ({"control"} if FALLS_THERE else set())
+    assert not host.run(["ls", "/srv/cores/pass"]).stdout
 
 
 def test_the_account_fetches_and_root_keeps(make_oneshot: Callable[..., Oneshot], agent_bind: AgentBind) -> None:
@@ -62,6 +105,9 @@ def test_the_account_fetches_and_root_keeps(make_oneshot: Callable[..., Oneshot]
             "--json",
         ]
         report = json.loads(host.run(traced, env=agent_bind.env).stdout)
+        modes = host.run(["stat", "-c", "%a %U %G", *KEPT]).stdout.splitlines()
+        plans_leave_no_trace(host, agent_bind)
+        no_core_tells_the_token(host, agent_bind)
     finally:
         server.kill()
         server.communicate()
@@ -73,7 +119,6 @@ def test_the_account_fetches_and_root_keeps(make_oneshot: Callable[..., Oneshot]
     assert TOKEN not in trace
     mine = host.run(["find", "/var/lib/datum", "-user", "datum-source", "-o", "-perm", "/022"]).stdout
     assert not mine
-    modes = host.run(["stat", "-c", "%a %U %G", "/var/lib/datum", "/var/lib/datum/mirror.git"]).stdout.splitlines()
     assert modes[0] == "701 root root"
     # The group of what reads revisions; the account has it beside its own while it fetches.
     assert modes[1] == "750 root datum-resolve"

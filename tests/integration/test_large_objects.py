@@ -1,11 +1,19 @@
-"""A file of a gigabyte on its whole way: fetched, promoted, streamed into place and looked at, in bounded memory."""
+"""Large files on their whole way: fetched, promoted, streamed into place and looked at, in bounded memory."""
 
 import json
+import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from tests.git_repository import GitRepository
+from tests.passes.scene import Scene, install
+from tests.proofs.stage import SHELL, WITHOUT_NAMESPACES
 
 SIZE = 1 << 30
 # Bytes above what the process takes before it has seen the file; the same bounds each child.
@@ -79,3 +87,88 @@ def test_a_gigabyte_is_never_held_in_memory(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     assert max(found["write"]) < BOUND
     assert found["fetch"][1] < BOUND
+
+
+# More than a pass may take; each is written, hashed and compared a dozen times here.
+LARGE = 80 << 20
+# Runs a command, and says how it ended and the most that it, or one that it started, had in memory.
+MEASURE = """
+import json, resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], stdout=2, check=False).returncode
+print(json.dumps([code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10]))
+"""
+PLACES = ("/srv/checked", "/srv/guarded", "/srv/tree/sub/large", "/srv/replaced")
+
+
+def fill(place: Path, *, text: bool = False) -> None:
+    """Write a large file: mostly zeros, or lines."""
+    with place.open("wb") as stream:
+        if text:
+            for _ in range(LARGE >> 20):
+                stream.write((b"a line of text\n" * (1 << 20))[: 1 << 20])
+        stream.truncate(LARGE)
+        stream.seek(LARGE - 7)
+        stream.write(b"the end")
+
+
+def declared(source: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return files that are validated, guarded, in a tree, and in the place of a large text."""
+    return {
+        "file:/srv/checked": {"source": source, "validate": [SHELL, "-c", '[ -s "$0" ]', "{path}"]},
+        "file:/srv/guarded": {"source": source},
+        "check:guarded": {"run": [SHELL, "-c", "[ -s /srv/guarded ]"], "guards": ["file:/srv/guarded"]},
+        "tree:/srv/tree": {"source": f"{source}-tree"},
+        "file:/srv/replaced": {"source": source},
+        "file:/srv/shortened": {"content": "short\n"},
+    }
+
+
+def measured(scene: Scene, *words: str, prefix: tuple[str, ...] = ()) -> int:
+    """Run a command to its good end, and return the most memory that one of its processes had."""
+    argv = [sys.executable, "-c", MEASURE, *prefix, *scene.command(words[0], "--root", str(scene.root), *words[1:])]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=300, cwd="/")
+    code, peak = json.loads(done.stdout)
+    assert code == 0, done.stderr
+    assert isinstance(peak, int)
+    return peak
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has namespaces to give up")
+def test_no_pass_over_large_files_holds_one_in_memory(tmp_path: Path) -> None:
+    """Created, validated, guarded, in a tree and over a large text; then repaired where nothing can be shown first."""
+    scene = Scene(tmp_path)
+    install(scene, SHELL)
+    scene.at("/tmp").mkdir()
+    files = scene.repository.path / "files"
+    for name in ("small-tree/sub", "large-tree/sub"):
+        (files / name).mkdir(parents=True)
+    try:
+        fill(files / "large")
+        os.link(files / "large", files / "large-tree/sub/large")
+        for place in (files / "small", files / "small-tree/sub/large"):
+            place.write_text("small\n")
+        scene.repository.git("-c", "core.compression=1", "add", "--all")
+        scene.commit(declared("files/small"))
+        assert scene.init().code == 0
+        base = max(measured(scene, "plan"), measured(scene, "apply"))
+        for path in ("/srv/replaced", "/srv/shortened"):
+            fill(scene.at(path), text=True)
+        scene.commit(declared("files/large"))
+        peaks = {"plan": measured(scene, "plan"), "apply": measured(scene, "apply")}
+        assert {path: scene.at(path).stat().st_size for path in PLACES} == dict.fromkeys(PLACES, LARGE)
+        for path in PLACES:
+            with scene.at(path).open("r+b") as stream:
+                stream.seek(LARGE - 1)
+                stream.write(b"D")
+        peaks["repair"] = measured(scene, "apply", prefix=WITHOUT_NAMESPACES)
+        for path in PLACES:
+            with scene.at(path).open("rb") as stream:
+                stream.seek(LARGE - 7)
+                assert stream.read() == b"the end", path
+        assert scene.read("/srv/shortened") == "short\n"
+        peaks["adopt"] = measured(scene, "adopt", "file:/srv/guarded")
+        assert "nothing to do" in scene.apply().out
+        print({name: peak - base >> 20 for name, peak in peaks.items()}, base >> 20)
+        assert max(peaks.values()) - base < BOUND, peaks
+    finally:
+        shutil.rmtree(tmp_path)

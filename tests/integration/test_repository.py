@@ -421,16 +421,28 @@ def test_a_promotion_without_a_fetch_keeps_what_is_there(fleet: Fleet) -> None:
 
 
 def test_what_a_killed_pass_left_is_swept(fleet: Fleet) -> None:
+    """Every name under which git takes a lock or begins a file, in the mirror and where a fetch was being put."""
     first = fleet.take()
-    (fleet.state / "quarantine/objects").mkdir(parents=True)
-    (fleet.store / "shallow.lock").write_text("")
-    (fleet.store / "refs/datum/x.lock").write_text("")
+    quarantine = fleet.state / "quarantine"
+    (quarantine / "objects/pack").mkdir(parents=True)
+    (quarantine / "refs/datum").mkdir(parents=True)
+    locks = [f"{name}.lock" for name in ("shallow", "config", "HEAD", "packed-refs", "refs/datum/x", "objects/info/x")]
+    begun = [f"objects/pack/{name}" for name in ("tmp_pack_1", "tmp_idx_1", "tmp_rev_1", ".tmp-1-pack-1.idx")]
+    for name in (*locks, *begun):
+        (fleet.store / name).write_text("")
+    for name in (*(lock for lock in locks if "info" not in lock), *begun, f"objects/pack/pack-{'0' * 40}.keep"):
+        (quarantine / name).write_text("")
+    # Says that a pack stays: no lock, and not in the way.
+    (pack,) = (fleet.store / "objects/pack").glob("*.pack")
+    pack.with_suffix(".keep").write_text("fetch-pack 1 on web1\n")
     fleet.remote.commit({"files/a": "b"})
     fleet.reopen()
     second = fleet.take()
     fleet.mirror.keep([first, second])
-    assert not list(fleet.store.rglob("*.lock"))
+    assert not [name for name in (*locks, *begun) if (fleet.store / name).exists()]
     assert sorted(path.name for path in fleet.state.iterdir()) == ["mirror.git"]
+    assert fleet.mirror.is_sound([first, second])
+    fleet.fsck()
 
 
 def test_a_mirror_put_aside_by_a_killed_pass_comes_back(fleet: Fleet) -> None:

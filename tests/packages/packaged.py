@@ -1,6 +1,7 @@
 """A running Debian with the agent's package, and the fleet that it follows."""
 
 import json
+import shlex
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -9,14 +10,16 @@ from typing import Any, Final
 
 from attrs import frozen
 
+from tests.docs.readme import lines_of
 from tests.harness.booted import Booted
 from tests.harness.plugin import AgentBind
 from tests.harness.spec import Bind
-from tests.proofs.on_host import PLACE, FleetOnHost, Resources, reports
-from tests.proofs.stage import HOST
+from tests.proofs.on_host import FleetOnHost, Resources, reports
 
 DEBS: Final = "/srv/debs"
 VENV: Final = "/usr/lib/datum/venv"
+# Where README has the repository.
+README_PLACE: Final = "/srv/fleet.git"
 # As an operator of a host types it: what the package put in place, and nothing bound in.
 _AGENT: Final = AgentBind((), {}, ("/usr/bin/datum",))
 # A command that waits in the middle of a pass until it is let go, and what comes after it.
@@ -58,10 +61,13 @@ class PackagedHost:
         return self.fleet.datum(self.machine, *words, code=code)
 
     def enrol(self) -> None:
-        """Enrol the host; its timers are enabled, and it keeps /etc/motd."""
+        """Enrol the host by README's lines, but for that of a plan; it has a token and a key, and keeps /etc/motd."""
         self.fleet.commit({"file:/etc/motd": {"content": "kept\n"}})
-        self.datum("init", "--repo", PLACE, "--host", HOST)
-        self.datum("apply")
+        init, _plan, apply = lines_of("pip")[1:]
+        for line in (init, apply):
+            self.datum(*shlex.split(line)[1:])
+        self.machine.write("/etc/datum/token", "secret\n", mode=0o600)
+        self.machine.write("/etc/datum/ssh_key", "no key\n", mode=0o600)
 
     def version(self) -> str:
         """Return what the command says of itself."""
@@ -76,9 +82,13 @@ class PackagedHost:
         return self.sh("systemctl is-enabled datum.timer"), self.sh("systemctl is-active datum.timer")
 
     def kept(self) -> dict[str, bytes]:
-        """Return what a removal must not take: configuration, pointer, names of reports."""
+        """Return what a removal must not take: configuration, keys and tokens, pointer, mirror, names of reports."""
+        # Configuration, token, key, and the mirror.
+        places = "/etc/datum /var/lib/datum/mirror.git"
         return {
-            "agent.yaml": self.machine.read("/etc/datum/agent.yaml"),
+            "their files": self.sh(f"find {places} -type f -exec sha256sum {{}} + | sort").encode(),
+            "their rights": self.sh(f"find {places} -printf '%M %u %g %p\\n' | sort").encode(),
+            "token": self.machine.read("/etc/datum/token"),
             "pointer": self.machine.read("/var/lib/datum/pointer.json"),
             "first report": self.sh("ls /var/log/datum/reports | head -n 1").encode(),
         }
@@ -117,7 +127,7 @@ def make_host(make_booted: Callable[..., Booted], debs: Path, folder: Path) -> P
     """Boot a Debian that sees a folder of packages and a fleet."""
     fleet = FleetOnHost(folder, _AGENT)
     fleet.commit({})
-    machine = make_booted(binds=(fleet.bind, Bind(str(debs), DEBS)))
+    machine = make_booted(binds=(fleet.bind, Bind(fleet.bind.source, README_PLACE), Bind(str(debs), DEBS)))
     # The timer is switched on and off, and comes in no test's way.
     machine.run(["mkdir", "-p", "/etc/systemd/system/datum.timer.d"])
     machine.write("/etc/systemd/system/datum.timer.d/far.conf", "[Timer]\nOnCalendar=\nOnCalendar=2099-01-01\n")

@@ -1,4 +1,4 @@
-"""The package on a running Debian that had no agent: what is there, and that the README's commands work."""
+"""The package, and pip, on a running Debian that had no agent: what is there, and that README's lines work."""
 
 import re
 import shlex
@@ -7,9 +7,14 @@ from pathlib import Path
 
 from scripts.debian.distributions import version_of
 from tests.architecture.tracked import ROOT
+from tests.docs.readme import lines_of
+from tests.harness.booted import Booted
 from tests.harness.oneshot import Oneshot
+from tests.harness.plugin import LIBRARIES, AgentBind
 from tests.harness.spec import Bind
-from tests.packages.packaged import DEBS, VENV, PackagedHost
+from tests.packages.building import Built
+from tests.packages.packaged import DEBS, README_PLACE, VENV, PackagedHost
+from tests.proofs.on_host import FleetOnHost
 
 PYTHON = f"{VENV}/bin/python"
 COMPLETE = """
@@ -73,8 +78,9 @@ def _sees_files_as_dpkg_knows_them(host: PackagedHost) -> None:
 
 
 def _sees_accounts(host: PackagedHost) -> None:
-    line = host.sh("getent passwd datum-source")
-    assert re.fullmatch(r"datum-source:x:\d+:\d+:[^:]*:/nonexistent:/usr/sbin/nologin", line)
+    for account in ("datum-source", "datum-resolve"):
+        line = host.sh(f"getent passwd {account}")
+        assert re.fullmatch(rf"{account}:x:\d+:\d+:[^:]*:/nonexistent:/usr/sbin/nologin", line)
 
 
 def _sees_pages_and_completion(host: PackagedHost) -> None:
@@ -114,3 +120,25 @@ def test_it_is_installed_into_an_image_in_which_nothing_runs(make_oneshot: Calla
     assert with_debs.run(["datum", "--version"]).stdout == f"datum {version_of(ROOT)}\n"
     with_debs.run(["dpkg", "-r", "datum-agent"], timeout=120)
     assert not (with_debs.path / "usr/lib/datum").exists()
+
+
+def test_readmes_way_by_pip_leads_to_a_host_that_keeps_itself(
+    make_booted: Callable[..., Booted], built: Built, tmp_path: Path
+) -> None:
+    """The line of pip gets a wheel of this tree; what an index would give beside it lies in a folder of its own."""
+    fleet = FleetOnHost(tmp_path, AgentBind((), {}, ()))
+    fleet.commit({"file:/etc/motd": {"content": "kept\n"}})
+    host = make_booted(binds=(Bind(str(built.wheel.parent), DEBS), Bind(fleet.bind.source, README_PLACE)))
+    pip, *others = lines_of("pip")
+    assert pip.endswith("install .")
+    host.run(["sh", "-ec", f"{pip[:-1]}--no-index --no-deps {DEBS}/{built.wheel.name}"], timeout=300)
+    host.write("/opt/datum/lib/python3.11/site-packages/libraries.pth", f"{LIBRARIES}\n")
+    for line in others:
+        host.run(["sh", "-ec", line], timeout=120)
+    assert host.read("/etc/motd") == b"kept\n"
+    host.write("/etc/motd", "drifted\n")
+    host.run(["systemctl", "start", "datum.service"], timeout=120)
+    assert host.read("/etc/motd") == b"kept\n"
+    shown = host.run(["systemctl", "show", "-P", "ExecStart", "datum.service"]).stdout
+    assert "argv[]=/opt/datum/bin/datum apply" in shown
+    assert host.run(["systemctl", "is-active", "datum.timer"]).stdout == "active\n"

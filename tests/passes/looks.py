@@ -42,6 +42,11 @@ def reported(scene: Scene) -> Entries:
     return {entry["id"]: entry for entry in scene.report["resources"]}
 
 
+def left_alone(document: Any) -> dict[str, dict[str, str]]:
+    """Return what each resource of a plan or report leaves alone below itself, with the reason of each path."""
+    return {entry["id"]: {path["path"]: path["why"] for path in entry["paths"]} for entry in document["kept"]}
+
+
 def kept(scene: Scene) -> dict[str, str]:
     """Return the orphans of the newest report that stay, with the rule that keeps each."""
     stays = ("kept", "unsettled")

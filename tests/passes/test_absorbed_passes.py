@@ -11,14 +11,15 @@ from typing import Any, Final
 
 import pytest
 
+from datum.state.lock import HOST_LOCK
 from datum.state.turns import Turn
 from tests.harness.booted import Booted
 from tests.harness.plugin import AgentBind
 from tests.host.timer_host import make_host
-from tests.passes.scene import REPORTS, STATE, Scene, kill
+from tests.passes.scene import HOST, REPORTS, STATE, Scene, kill
 from tests.passes.test_concurrency import SLOW, passes, wait_for
 from tests.proofs.archive import Archive, Deb
-from tests.proofs.on_host import FleetOnHost, disk
+from tests.proofs.on_host import PLACE, FleetOnHost, disk
 from tests.proofs.owed_host import OwedHost, app, owed_host
 
 ADDED: Final = {"file:/etc/app.more": {"content": "x\n"}}
@@ -309,7 +310,10 @@ LOG: Final = "/srv/log"
 def test_h1_whoever_asks_apt_dpkg_and_systemd_work_for_one_pass_at_a_time(
     make_booted: Callable[..., Booted], tmp_path: Path, agent_bind: AgentBind
 ) -> None:
-    """Passes at once that each install a package and start a service: no two of either overlap."""
+    """Passes at once that each install a package and start a service: no two of either overlap.
+
+    One is of another enrolment, with configuration and state of its own, as an agent that was installed beside.
+    """
     fleet = FleetOnHost(tmp_path, agent_bind)
     fleet.commit({"directory:/srv": {}})
     machine = make_booted(binds=(fleet.bind,))
@@ -335,6 +339,11 @@ def test_h1_whoever_asks_apt_dpkg_and_systemd_work_for_one_pass_at_a_time(
         heads.append(fleet.commit(declared))
     asking = [[*fleet.argv, "apply", "--rev", head] for head in heads]
     asking += [[*fleet.argv, "apply"], [*fleet.argv, "apply", "--detailed-exitcode"]]
+    other = ("--config", "/etc/other/agent.yaml")
+    fleet.datum(
+        machine, "init", *other, "--repo", PLACE, "--host", HOST, "--state-dir", "/srv/other", "--no-timer", "--no-plan"
+    )
+    asking.insert(1, [*fleet.argv, "apply", *other])
     running = [machine.popen(words, env=fleet.env) for words in asking]
     for process in running:
         process.communicate(timeout=240)
@@ -346,3 +355,9 @@ def test_h1_whoever_asks_apt_dpkg_and_systemd_work_for_one_pass_at_a_time(
         assert depth["job"] + depth["postinst"] <= 1, told
     assert told.count("job") == told.count("postinst") == 6, "each was done once"
     assert "nothing to do" in fleet.datum(machine, "apply")
+    assert "nothing to do" in fleet.datum(machine, "apply", *other)
+    # What both wait for.
+    held = ["flock", str(HOST_LOCK), *fleet.argv, "apply", "--wait", "0"]
+    done = machine.run(held, env=fleet.env, check=False)
+    assert done.returncode == 75, done.stderr
+    assert "a pass with the state directory /srv/other comes first" in done.stderr

@@ -12,6 +12,8 @@ from tests.harness.strace import Strace
 from tests.passes.scene import Scene, run
 from tests.proofs.on_host import disk
 from tests.proofs.owed_host import CONF, UNIT_FILE, OwedHost, app, owed_host, unit_text
+from tests.proofs.stage import UNLIMITED
+from tests.proofs.test_timers import ODD
 
 CLOSED: Final = {"failed", "unverified", "skipped", "held", "busy", "unobservable"}
 INSTALL: Final = "[Install]\nWantedBy=multi-user.target\n"
@@ -79,27 +81,36 @@ def test_e7_what_a_host_is_follows_from_its_report_and_changes_nothing(host: Owe
 
 def test_e8_a_unit_has_arguments_instances_and_commands_before_it_as_its_user(host: OwedHost) -> None:
     """No shell reads what is no shell's; what comes before and after the start runs as the unit's user and group."""
+    shell = ["/bin/sh", "-c"]
+    arguments = {
+        "start": [*shell, 'printf "<%s>" "$@" > /tmp/app-$0.part; mv /tmp/app-$0.part /tmp/app-$0.said; exec sleep 9d'],
+        "pre_start": [*shell, "id -un > /tmp/app-$0.before"],
+        "post_start": [*shell, "id -gn > /tmp/app-$0.after"],
+        "odd": [word.replace("${", "$${") for word in ODD],
+    }
     text = (
         "[Service]\nUser=games\nGroup=mail\n"
-        "ExecStartPre=/bin/sh -c 'id -un > /tmp/app-%i.before'\n"
-        "ExecStart=/bin/sleep infinity\n"
-        "ExecStartPost=/bin/sh -c 'id -gn > /tmp/app-%i.after'\n"
+        "ExecStartPre=${var.pre_start | systemd_words} %i\n"
+        "ExecStart=${var.start | systemd_words} %i ${var.odd | systemd_words}\n"
+        "ExecStartPost=${var.post_start | systemd_words} %i\n"
         f"{INSTALL}"
     )
     job = {"on_calendar": ["daily"], "argv": ["/usr/bin/printf", "%s|", "a b", "$HOME", "`id`", ";", "100%", "'"]}
-    done = host.apply(
-        {
-            "unit:app@.service": {"content": text},
-            "service:app@one": {"running": True, "enabled": True, "settle": 0.1},
-            "service:app@two": {"running": True, "enabled": False, "settle": 0.1},
-            "timer:app": job,
-        }
+    instances = {"for_each": {"one": True, "two": False}, "running": True, "enabled": "${each.value}", "settle": 0.1}
+    host.fleet.commit(
+        {"unit:app@.service": {"content": text}, "service:app@${each.key}": instances, "timer:app": job},
+        host={"variables": arguments},
+        fleet=UNLIMITED,
     )
+    done = host.apply()
     assert done.told["outcome"] == "converged"
     assert host.sh("systemctl is-active app@one app@two") == "active\nactive"
     assert host.sh("systemctl is-enabled app@one app@two || :") == "enabled\ndisabled"
     assert host.sh("cat /tmp/app-one.before /tmp/app-two.before") == "games\ngames"
     assert host.sh("cat /tmp/app-one.after /tmp/app-two.after") == "mail\nmail"
+    host.sh("for one in one two; do until [ -e /tmp/app-$one.said ]; do sleep 0.1; done; done")
+    said = host.sh("cat /tmp/app-one.said /tmp/app-two.said")
+    assert said == "".join(f"<{word}>" for word in ODD) * 2
     host.sh("systemctl start --wait app.service")
     assert host.sh("journalctl -u app.service -o cat -t printf --no-pager") == "a b|$HOME|`id`|;|100%|'|"
     host.sh("systemctl stop app@one app@two; rm -f /tmp/app-*")

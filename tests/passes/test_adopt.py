@@ -63,9 +63,6 @@ def refused(ran: Ran) -> dict[str, dict[str, str]]:
     [
         ("file:/etc/none", "cannot-be-adopted", "nothing of that name"),
         ("file:/etc/app.d", "cannot-be-adopted", ""),
-        ("tree:/etc/app.d", "cannot-be-adopted", "folder of the repository"),
-        ("command:anything", "cannot-be-adopted", ""),
-        ("check:nginx", "cannot-be-adopted", ""),
         ("fil:/etc/motd", "unknown-resource-type", "'fil' is no resource type"),
         ("motd", "bad-resource-id", ""),
         ("file:etc/motd", "", ""),
@@ -77,6 +74,40 @@ def test_what_cannot_be_adopted_is_said(scene: Scene, name: str, code: str, word
     (item,) = found.values()
     assert item["code"] == code or not code
     assert words in item["detail"]
+
+
+@pytest.mark.parametrize(
+    ("name", "detail", "hint"),
+    [
+        (
+            "tree:/etc/app.d",
+            "tree:/etc/app.d: a tree is a folder of the repository, and what stands at /etc/app.d is not in it.",
+            "copy /etc/app.d into the repository and name that folder as source",
+        ),
+        (
+            "command:anything",
+            "command:anything: a command is nothing on the host, so there is nothing to adopt.",
+            "adopt what it makes: `datum adopt file:PATH`, or declare the command by hand",
+        ),
+        (
+            "check:nginx",
+            "check:nginx: a check is nothing on the host, so there is nothing to adopt.",
+            "declare it by hand",
+        ),
+    ],
+)
+def test_what_no_host_can_tell_is_refused_with_what_to_do_instead(
+    scene: Scene, name: str, detail: str, hint: str
+) -> None:
+    """As data and to people."""
+    before = scene.host()
+    (item,) = refused(scene.run("adopt", name, "--json")).values()
+    assert (item["code"], item["detail"], item["hint"]) == ("cannot-be-adopted", detail, hint)
+    ran = scene.run("adopt", name)
+    assert (ran.code, ran.out) == (64, "")
+    assert detail in " ".join(ran.err.split())
+    assert hint in " ".join(ran.err.split())
+    assert scene.host() == before
 
 
 def test_every_name_that_cannot_be_adopted_is_said_at_once(scene: Scene) -> None:

@@ -95,6 +95,23 @@ HOST_FILES = {
         "",
         ["file:/etc/b", "file:/etc/motd", "4:", "7:"],
     ),
+    # Of two types, and of one by what it holds: every conflict with both of its places.
+    "one thing of accounts said twice": (
+        one("groups: [web]\nuid: 1500", "user:anna")
+        + "  group:web:\n    members: [bert, anna]\n"
+        + "  user:bert:\n    uid: 1500\n"
+        + "  user:carl:\n    groups: [games]\n    groups_mode: exact\n"
+        + "  group:mail:\n    members: [carl]\n",
+        "2:3",
+        [
+            "user:anna and group:web both hold the members web. One of them must go, or both must be one resource.",
+            f"{FILE}:5:3: group:web is declared here\n  try: take user:anna out",
+            f"{FILE}:7:3: error[duplicate-target]",
+            f"  {FILE}:2:3: user:anna is declared here\n  try: take user:bert out",
+            f"{FILE}:9:3: error[duplicate-target]",
+            f"{FILE}:12:3: group:mail is declared here\n  try: take user:carl out",
+        ],
+    ),
     "undefined variable": ("variables: {port: 1}\n" + one('content: "${var.prot}"'), "4:", ["prot", "port"]),
     "variable cycle": (
         'variables: {a: "${var.b}", b: "${var.a}"}\n' + one('content: "${var.a}"'),

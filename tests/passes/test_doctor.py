@@ -16,6 +16,7 @@ from datum.diagnostics import Diagnostic
 from datum.errors import PermissionRefusedError
 from tests.passes.scene import HOST, OTHER_FLEET_ID, REPORTS, STATE, Ran, Scene, run, snapshot
 from tests.passes.test_concurrency import passes, wait_for
+from tests.passes.test_pause import write_pause
 
 A = {"file:/etc/a": {"content": "a\n"}}
 B = {"file:/etc/a": {"content": "b\n"}}
@@ -225,6 +226,10 @@ def damaged_pause(host: Scene) -> None:
     host.write(f"/{STATE}/pause.yaml", "[")
 
 
+def paused_of_no_type(host: Scene) -> None:
+    write_pause(host, "bogus:*")
+
+
 Break = Callable[[Scene], None]
 BROKEN: Final[list[tuple[Break, str, str, str]]] = [
     (no_configuration, "configuration-file", "fault", "does not know what to enforce"),
@@ -262,6 +267,7 @@ BROKEN: Final[list[tuple[Break, str, str, str]]] = [
     (damaged_report, "last-pass", "warning", "cannot be read"),
     (held, "enforcement", "warning", "enforcement: hold"),
     (damaged_pause, "enforcement", "fault", "pause"),
+    (paused_of_no_type, "enforcement", "warning", "no type that there is: bogus:*: nothing is paused by that"),
 ]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from datum.agent.keys import host_key
-from tests.passes.scene import FLEET_ID, HOST, Ran, Scene
+from tests.passes.scene import FLEET_ID, HOST, STATE, Ran, Scene
 from tests.passes.terminal import Terminal
 from tests.remotes.certificates import Authority
 from tests.remotes.https import HttpsServer
@@ -323,6 +323,75 @@ def test_what_is_not_said_is_asked_for(fleet: Scene) -> None:
         assert "is enrolled in fleet" in terminal.said
     assert fleet.repository.head in (fleet.read(CONFIG) or "")
     fleet.apply()
+
+
+def test_a_wrong_answer_is_told_before_the_next_question(fleet: Scene) -> None:
+    """A path where nothing is, a branch that the repository lacks, a name that the fleet lacks: none ends the rest."""
+    fleet.repository.git("branch", "trunk")
+    with at_terminal(fleet) as terminal:
+        terminal.answer(REPOSITORY, "/no/such/fleet")
+        assert "/no/such/fleet does not exist" in terminal.expect(REPOSITORY)
+        terminal.press(fleet.url.encode() + b"\n")
+        terminal.answer(NAME, "web9")
+        terminal.answer(REF, "develop")
+        assert "no branch or tag 'develop'. It has main, trunk" in terminal.expect(REF)
+        terminal.press(b"trunk\n")
+        terminal.answer(ANCHOR, fleet.repository.head)
+        assert "web9" in terminal.expect("Name of this host in the fleet: ")
+        terminal.press(HOST.encode() + b"\n")
+        assert terminal.end() == 0, terminal.said
+    text = fleet.read(CONFIG) or ""
+    assert "ref: 'trunk'" in text
+    assert f"host: '{HOST}'" in text
+    fleet.apply()
+
+
+def test_a_terminal_without_control_sequences_gets_none(fleet: Scene) -> None:
+    """`TERM=dumb` is what `at_terminal` says; NO_COLOR alone leaves the line of progress and bold words."""
+    command = fleet.command("init", "--root", str(fleet.root))
+    for term, has_sequences in (("dumb", False), ("xterm", True)):
+        with Terminal(command, {"PYTHONDONTWRITEBYTECODE": "1", "TERM": term, "NO_COLOR": ""}) as terminal:
+            terminal.answer(REPOSITORY, fleet.url)
+            terminal.answer(NAME, HOST)
+            terminal.answer(REF, "")
+            terminal.answer(ANCHOR, fleet.repository.head)
+            assert terminal.end() == 0
+            assert ("\x1b" in terminal.said) is has_sequences, terminal.said
+        shutil.rmtree(fleet.root / "etc/datum")
+        shutil.rmtree(fleet.root / STATE)
+
+
+def test_a_file_that_was_named_is_looked_at_before_the_first_question(fleet: Scene) -> None:
+    with at_terminal(fleet, "--host", HOST, "--token-file", "/etc/datum/tokn") as terminal:
+        assert terminal.end() == 69
+        assert "source-file-unreadable" in terminal.said
+        assert "/etc/datum/tokn: No such file or directory" in terminal.said
+        assert REPOSITORY not in terminal.said
+
+
+def test_where_repository_and_host_are_said_no_branch_is_asked_for(fleet: Scene) -> None:
+    """The line of README enrols at a terminal as in a script, without a question."""
+    with at_terminal(fleet, "--repo", fleet.url, "--host", HOST) as terminal:
+        assert terminal.end() == 0
+        assert not any(asked in terminal.said for asked in (REPOSITORY, NAME, REF, ANCHOR, QUESTION, "[y/N]"))
+
+
+def test_a_private_key_that_is_there_is_asked_for_and_looked_at(fleet: Scene) -> None:
+    """Who wants no key made has one; one that others may read, or that is not there, is asked for again."""
+    asked = "File of the private key, as this host has it: "
+    fleet.write("/etc/key", "private")
+    with at_terminal(fleet, "--repo", "ssh://git@127.0.0.1:1/fleet", "--host", HOST) as terminal:
+        terminal.answer("Make a key at /etc/datum/ssh_key? [y/N]: ", "")
+        terminal.answer(asked, "etc/key")
+        assert "does not begin with /" in terminal.expect(asked)
+        terminal.press(b"/etc/kee\n")
+        assert "No such file" in terminal.expect(asked)
+        terminal.press(b"/etc/key\n")
+        assert "mode 0644" in terminal.expect(asked)
+        fleet.at("/etc/key").chmod(0o600)
+        terminal.press(b"/etc/key\n")
+        assert terminal.end() == 74
+        assert "server-keys-unknown" in terminal.said
 
 
 def test_trust_on_first_use_goes_to_the_question(fleet: Scene, server: HttpsServer) -> None:

@@ -43,12 +43,25 @@ def fresh(tmp_path: Path, name: str, prepare: Callable[[Scene], object]) -> Scen
 
 
 def strike(
-    tmp_path: Path, words: Sequence[str], prepare: Callable[[Scene], object], judge: Callable[[Scene], None]
+    tmp_path: Path,
+    words: Sequence[str],
+    prepare: Callable[[Scene], object],
+    judge: Callable[[Scene], None],
+    *,
+    fewest: int,
 ) -> None:
-    """Kill the command at each of its points, each time in a scene of its own, and judge what it left."""
+    """Kill the command at each of its points, each time in a scene of its own, and judge what it left.
+
+    Args:
+        tmp_path: for the scenes.
+        words: the command.
+        prepare: makes a scene ready for it.
+        judge: looks at what a kill left.
+        fewest: how many kills are judged at least.
+    """
     whole = fresh(tmp_path, "whole", prepare)
     found = points(_placed(whole, words))
-    assert len(found) > 5
+    judged = 0
     for number, (name, nth) in enumerate(found):
         scene = fresh(tmp_path, str(number), prepare)
         try:
@@ -59,7 +72,10 @@ def strike(
                 raise
             continue
         judge(scene)
+        judged += 1
         shutil.rmtree(scene.folder)
+    print(f"{words[0]}: {judged} kills judged of {len(found)} points")
+    assert judged >= max(fewest, 0.9 * len(found))
 
 
 def _placed(scene: Scene, words: Sequence[str]) -> list[str]:
@@ -84,7 +100,7 @@ def test_a_killed_init_is_completed_by_the_next(tmp_path: Path) -> None:
         assert names == ["agent.yaml"]
         converges(scene)
 
-    strike(tmp_path, words, lambda _: None, judge)
+    strike(tmp_path, words, lambda _: None, judge, fewest=10)
 
 
 def test_a_killed_first_contact_is_completed_by_the_next_pass(tmp_path: Path) -> None:
@@ -94,7 +110,7 @@ def test_a_killed_first_contact_is_completed_by_the_next_pass(tmp_path: Path) ->
         trust = {"anchor": scene.repository.head}
         scene.write(CONFIG, json.dumps({"repo": scene.url, "host": HOST, "trust": trust}))
 
-    strike(tmp_path, ("apply",), prepare, converges)
+    strike(tmp_path, ("apply",), prepare, converges, fewest=12)
 
 
 def test_a_killed_leave_is_completed_by_the_next(tmp_path: Path) -> None:
@@ -111,4 +127,4 @@ def test_a_killed_leave_is_completed_by_the_next(tmp_path: Path) -> None:
         assert scene.init("--no-plan").code == 0
         scene.apply()
 
-    strike(tmp_path, ("leave", "--yes"), prepare, judge)
+    strike(tmp_path, ("leave", "--yes"), prepare, judge, fewest=12)

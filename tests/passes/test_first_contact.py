@@ -141,6 +141,42 @@ def test_an_invalid_revision_is_reported_once_the_host_is_enrolled(scene: Scene)
     scene.apply()
 
 
+# --- enrolled anew
+
+
+def test_a_rewritten_branch_is_followed_once_the_host_is_enrolled_anew(scene: Scene) -> None:
+    """The third way out of 76 (docs/operations.md, "Refused"), with all that stands in its way: reports, an anchor."""
+    old = scene.enrolled({**A, "file:/etc/old": {"content": "old\n", "on_removal": "delete"}})
+    scene.repository.git("checkout", "--quiet", "--orphan", "other")
+    new = scene.commit(B)
+    scene.repository.git("branch", "--force", "main", "other")
+    scene.repository.git("checkout", "--quiet", "main")
+    scene.apply(code=76)
+    assert (scene.read("/etc/a"), scene.read("/etc/old")) == ("a\n", "old\n")
+    assert f"anchor: '{old}'" in (scene.read(CONFIG) or "")
+    ran = scene.run("init", "--anchor", new)
+    assert (ran.code, codes(ran)) == (78, {"configured-otherwise"}), "not as long as the pointer is there"
+
+    scene.pointer_path.rename(scene.folder / "pointer.json")
+    assert codes(scene.run("apply")) == {"state-lost"}
+    ran = scene.run("init", "--anchor", new)
+    assert ran.code == 0, ran
+    assert f"anchor: '{new}'" in (scene.read(CONFIG) or "")
+    scene.apply()
+    assert scene.read("/etc/a") == "b\n"
+    assert (scene.pointer["enrolled"], scene.trail, scene.report["outcome"]) == (new, [new], "converged")
+    assert scene.read("/etc/old") == "old\n", "what only older revisions declared stays"
+    # From here on that one is the floor.
+    newer = scene.commit(A)
+    scene.apply()
+    assert scene.pointer["accepted"] == newer
+    scene.repository.git("branch", "--force", "other", old)
+    scene.repository.git("checkout", "--quiet", "other")
+    scene.repository.git("branch", "--force", "main", "other")
+    scene.apply(code=76)
+    assert scene.pointer["accepted"] == newer
+
+
 # --- lost state
 
 

@@ -51,6 +51,29 @@ def test_state_and_configuration_go_and_everything_else_stays(scene: Scene) -> N
     assert f"hosts/{HOST}.yaml in the fleet repository" in ran.out
 
 
+def test_reports_can_be_read_after_the_host_left(scene: Scene) -> None:
+    """They stay; without any, or with a configuration that is wrong, it ends with 78 as before."""
+    scene.enrolled(A)
+    newest = scene.report["id"]
+    scene.run("leave", "--yes")
+    ran = scene.run("report")
+    assert (ran.code, ran.err) == (0, "")
+    assert newest in ran.out
+    assert scene.run("report", newest[:9], "--json").json["id"] == newest
+    assert (scene.run("report", "1999").code, scene.run("status").code) == (64, 78)
+    scene.write(CONFIG, "reports_dir: /srv/elsewhere\n")
+    assert "not-configured" in scene.run("report").err
+    shutil.copytree(scene.at("/var/log/datum/reports"), scene.at("/srv/elsewhere"))
+    assert newest in scene.run("report").out
+    scene.write(CONFIG, "reports_dri: /srv/elsewhere\n")
+    ran = scene.run("report")
+    assert (ran.code, "reports_dri" in ran.err) == (78, True)
+    shutil.rmtree(scene.at("/var/log/datum/reports"))
+    scene.at(CONFIG).unlink()
+    ran = scene.run("report")
+    assert (ran.code, "not-configured" in ran.err) == (78, True)
+
+
 def test_what_older_revisions_of_the_trail_declared_is_listed_too(scene: Scene) -> None:
     """It may still be on the host."""
     scene.enrolled({"file:/etc/a": {"content": "a\n", "on_removal": "keep"}, "directory:/etc/x": {}})

@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from datum.agent.pause_file import encode_pause
 from datum.cli import effects
+from datum.model.identity import ResourceId
 from datum.model.moment import format_moment, parse_moment
+from datum.model.pause import Pause
 from tests.passes.scene import REPORTS, STATE, Scene, clear_state, run
 from tests.passes.test_absorbed_passes import wait_for_requests
 from tests.passes.test_concurrency import SLOW, passes, wait_for
@@ -43,6 +46,13 @@ def ready(scene: Scene) -> None:
     scene.enrolled(OLD)
     scene.write("/etc/a", "drift\n")
     scene.commit(NEW)
+
+
+def write_pause(scene: Scene, *only: str) -> None:
+    """Write the file by hand: from now on, for an hour."""
+    since = parse_moment(effects.read_clock())
+    pause = Pause("alice", "disk swap", since, since + HOUR, tuple(map(ResourceId.parse, only)))
+    scene.write(f"/{STATE}/pause.yaml", encode_pause(pause).decode())
 
 
 def codes(scene: Scene) -> list[str]:
@@ -283,6 +293,34 @@ def test_what_nothing_declares_is_told_when_it_is_named_and_in_every_pass(scene:
     scene.apply(code=1)
     assert codes(scene) == ["paused", "pause-names-nothing"]
     assert scene.run(*PAUSE, "--only", "file:/etc/a").err == ""
+
+
+def test_a_type_that_there_is_none_of_is_told_whoever_wrote_it(scene: Scene) -> None:
+    """The command refuses it; of a file status and passes say that it pauses nothing by that, and the rest holds."""
+    ready(scene)
+    ran = scene.run(*PAUSE, "--only", "bogus:*")
+    assert (ran.code, (scene.root / STATE / "pause.yaml").exists()) == (64, False)
+    assert "there is no resource type 'bogus'" in ran.err
+    write_pause(scene, "bogus:*", "file:/etc/a")
+    assert "bogus:*: nothing is paused by that. The types are" in scene.run("status").out
+    assert json.loads(scene.run("status", "--json").out)["pause_warning"]["code"] == "pause-names-no-type"
+    ran = scene.apply(code=1)
+    assert "[pause-names-no-type]" in ran.err
+    assert codes(scene) == ["paused", "pause-names-no-type"]
+    assert (scene.read("/etc/a"), scene.read("/etc/b")) == ("drift\n", "new\n")
+    assert "pause-names-no-type" in scene.run("report").out
+    write_pause(scene, "file:/etc/a")
+    assert "nothing is paused" not in scene.run("status").out
+    assert json.loads(scene.run("status", "--json").out)["pause_warning"] is None
+
+
+def test_what_a_pause_that_has_ended_names_is_nobodys_concern(scene: Scene, clock: Clock) -> None:
+    ready(scene)
+    write_pause(scene, "bogus:*")
+    clock.now += 24 * HOUR
+    assert json.loads(scene.run("status", "--json").out)["pause_warning"] is None
+    scene.apply()
+    assert codes(scene) == ["pause-over"]
 
 
 def test_a_pause_that_would_hold_nothing_does_not_take_the_place_of_one_in_force(scene: Scene, clock: Clock) -> None:

@@ -285,24 +285,6 @@ def test_what_two_owned_goes_with_the_last_of_them(scene: Scene) -> None:
     assert names(scene, DROP_IN) == []
 
 
-def test_what_vanishes_by_a_condition_is_an_orphan_like_another(scene: Scene) -> None:
-    """`when` and `for_each` that shrink: the same rules, and the same limit."""
-    conditional: dict[str, dict[str, Any]] = {
-        FILE: {"content": "file\n", "when": "${var.on}"},
-        f"file:{DROP_IN}/each-${{each.key}}": {"content": "x", "for_each": "${var.names}"},
-    }
-    scene.commit({**MOTD, **conditional}, host={"variables": {"on": True, "names": ["a", "b"]}})
-    assert scene.init().code == 0
-    scene.apply()
-    assert names(scene, DROP_IN) == ["each-a", "each-b", "file"]
-    scene.commit({**MOTD, **conditional}, host={"variables": {"on": False, "names": ["b"]}})
-    scene.apply()
-    assert names(scene, DROP_IN) == ["each-b"]
-    scene.commit({**MOTD, **conditional}, host={"variables": {"on": False, "names": []}}, limits={"removals": 0})
-    scene.apply(code=1)
-    assert names(scene, DROP_IN) == ["each-b"]
-
-
 def test_a_revision_whose_types_are_gone_removes_nothing_and_stays_in_the_trail(
     scene: Scene, odd_types: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

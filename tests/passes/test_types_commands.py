@@ -354,7 +354,7 @@ def test_a_guard_changes_nothing(scene: Scene) -> None:
 
 
 def test_what_a_command_provides_can_be_built_on_in_the_same_pass(scene: Scene) -> None:
-    """A user for a file and for another command; without a word of it that is impossible."""
+    """A user for a file, a link, a tree and another command; without a word of it that is impossible."""
     accounts(scene)
     adduser = sh("echo 'new:x:99:98::/:/bin/sh' >> /etc/passwd; echo 'new:x:98:' >> /etc/group")
     make = {"run": adduser, "unless": sh("while IFS=: read n r; do [ $n = new ] && exit 0; done < /etc/passwd; exit 1")}
@@ -375,10 +375,20 @@ def test_what_a_command_provides_can_be_built_on_in_the_same_pass(scene: Scene) 
             "requires": ["command:account"],
         },
         "directory:/srv/work": {"owner": "new", "requires": ["command:account"]},
+        "link:/srv/link": {"target": "token", "owner": "new", "group": "new", "requires": ["command:account"]},
+        "tree:/srv/tree": {
+            "source": "files/tree",
+            "group": "new",
+            "rules": [{"match": "sub/*", "owner": "new"}],
+            "requires": ["command:account"],
+        },
     }
+    scene.repository.commit({"files/tree/a": "a\n", "files/tree/sub/b": "b\n"})
     scene.commit(wanted)
     assert scene.init().code == 0
-    assert planned(scene)["file:/srv/token"]["outcome"] == "failed"
+    found = planned(scene)
+    later = ("file:/srv/token", "directory:/srv/work", "link:/srv/link", "tree:/srv/tree")
+    assert {name: found[name]["outcome"] for name in later} == dict.fromkeys(later, "failed")
     wanted["command:account"] = {**make, "provides": ["user:new", "group:new"]}
     scene.commit(wanted)
     found = planned(scene)
@@ -387,6 +397,8 @@ def test_what_a_command_provides_can_be_built_on_in_the_same_pass(scene: Scene) 
     scene.apply()
     assert owner(scene.at("/srv/token")) == (99, 98)
     assert owner(scene.at("/srv/work/made")) == (99, 98)
+    assert owner(scene.at("/srv/link")) == (99, 98)
+    assert [owner(scene.at(f"/srv/tree/{name}")) for name in ("", "a", "sub", "sub/b")] == [(0, 98)] * 3 + [(99, 98)]
     assert_settled(scene)
 
 

@@ -9,6 +9,7 @@ from tests.passes.looks import (
     assert_settled,
     below,
     held,
+    left_alone,
     mode,
     mounted,
     names,
@@ -174,10 +175,20 @@ def test_what_an_exclusive_directory_leaves_alone_is_told_with_the_reason(scene:
     crowd(scene)
     scene.commit({X: {"exclusive": True, "keep": ["*.local"]}})
     assert scene.init().code == 0
-    fields = [change["field"] for change in planned(scene)[X]["changes"]]
+    plan = scene.run("plan", "--json").json
+    fields = [change["field"] for change in plan["resources"][0]["changes"]]
     assert fields == ["./.hidden", "./empty", "./gone", "./link", "./pipe", "./stray"]
-    for name in ("owned", "10.local", "full"):
-        assert name in told(scene)
+    stays = dict.fromkeys(("./cache", "./declared", "./emptied", "./full"), "it is not empty")
+    stays |= {"./10.local": "keep says so", "./owned": "the package app owns it"}
+    assert left_alone(plan) == {X: stays}
+    text = scene.run("plan").out
+    assert "leaves alone 6 paths" in text
+    for path, why in stays.items():
+        assert f"= {path.removeprefix('./')}  {why}\n" in text
+    scene.apply()
+    assert left_alone(scene.report) == {X: stays}
+    assert f"Left alone: 6 paths below {X}; --json says why." in scene.run("plan").out
+    assert left_alone(scene.run("plan", "--json").json) == {X: stays}
 
 
 def test_what_appears_later_is_drift_and_goes(scene: Scene) -> None:
@@ -223,6 +234,7 @@ def test_no_mount_is_ever_entered(scene: Scene) -> None:
             X: "applied", "directory:/srv/gone": "failed", "file:/srv/full": "failed", "file:/srv/alone": "applied",
         }  # fmt: skip
         assert below(scene, "/srv/x") == ["m", "m/precious"]
+        assert left_alone(scene.report) == {X: {"./m": "something is mounted on it"}}
         assert below(scene, "/srv/full") == ["data", "sub", "sub/m"]
         found = reported(scene)
         assert "/srv/gone/m" in said(found["directory:/srv/gone"])

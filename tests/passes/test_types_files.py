@@ -289,7 +289,7 @@ def test_without_allow_a_pass_leaves_what_stands_there_and_does_the_rest(scene: 
 
 @needs_root
 def test_a_file_that_is_mounted_on_is_written_in_place(scene: Scene) -> None:
-    """Told as not atomic; it cannot be removed."""
+    """Told as not atomic."""
     outside = scene.folder / "outside"
     outside.write_text("old and longer\n", encoding="utf-8")
     scene.write("/etc/hosts", "")

@@ -1,7 +1,8 @@
 """Whole passes over links: what they say, never what they lead to."""
 
 import os
-import threading
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,29 +52,41 @@ def test_links_say_what_was_declared_and_are_pointed_elsewhere_without_touching_
     assert_settled(scene)
 
 
+# Looks at links until its standard input ends; says at once that it looks, and in the end what it saw.
+LOOKER: Final = """
+import os, select, sys
+print("looks", flush=True)
+seen = set()
+while not select.select([0], [], [], 0)[0]:
+    for path in sys.argv[1:]:
+        try:
+            seen.add(os.readlink(path))
+        except OSError as error:
+            seen.add(str(error))
+print(*sorted(seen), sep="\\n")
+"""
+
+
 def test_at_every_moment_a_link_leads_to_the_old_end_or_the_new_one(scene: Scene) -> None:
-    scene.enrolled({"link:/srv/current": {"target": "0"}})
-    place, done = scene.at("/srv/current"), threading.Event()
-    seen: set[str] = set()
+    """To another process, which sees every one of them: so many links that it would see one that is missing."""
+    links = [f"/srv/current-{number}" for number in range(100)]
 
-    def look() -> None:
-        while not done.is_set():
-            try:
-                seen.add(str(place.readlink()))
-            except OSError as error:
-                seen.add(str(error))
+    def declare(target: str) -> None:
+        scene.commit({f"link:{link}": {"target": target} for link in links}, limits={"changed": "none"})
 
-    thread = threading.Thread(target=look)
-    thread.start()
-    try:
-        for number in (1, 2):
-            scene.commit({"link:/srv/current": {"target": str(number)}})
+    declare("0")
+    assert scene.init().code == 0
+    scene.apply()
+    argv = [sys.executable, "-S", "-c", LOOKER, *(str(scene.at(link)) for link in links)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as looker:
+        assert looker.stdout is not None
+        assert looker.stdout.readline() == "looks\n"
+        for target in ("1", "2"):
+            declare(target)
             scene.apply()
-    finally:
-        done.set()
-        thread.join()
-    assert seen <= {"0", "1", "2"}
-    assert place.readlink() == Path("2")
+        seen, _ = looker.communicate()
+    assert seen.split("\n") == ["0", "1", "2", ""]
+    assert {str(scene.at(link).readlink()) for link in links} == {"2"}
 
 
 @needs_root

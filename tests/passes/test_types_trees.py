@@ -13,6 +13,7 @@ from tests.passes.looks import (
     below,
     held,
     immutable,
+    left_alone,
     mode,
     mounted,
     names,
@@ -215,9 +216,13 @@ def test_what_an_exclusive_tree_leaves_alone_is_told_with_the_reason(scene: Scen
     package(scene, "/srv", "/srv/t", "/srv/t/owned")
     written(scene, {T: {"source": "files/site", "exclusive": True, "keep": ["*.local"]}}, SITE)
     assert scene.init().code == 0
-    told = scene.run("plan").out + said(planned(scene)[T])
-    assert "owned" in told
-    assert "x.local" in told
+    stays = {"./owned": "the package app owns it", "./x.local": "keep says so"}
+    assert left_alone(scene.run("plan", "--json").json) == {T: stays}
+    text = scene.run("plan").out
+    for path, why in stays.items():
+        assert f"= {path.removeprefix('./')}  {why}\n" in text
+    scene.apply()
+    assert left_alone(scene.report) == {T: stays}
 
 
 def test_an_exclusive_tree_over_a_folder_in_use_is_held_until_somebody_looked(scene: Scene) -> None:
@@ -358,6 +363,7 @@ def test_an_exclusive_tree_enters_no_mount(scene: Scene) -> None:
         scene.write("/srv/t/m/precious", "x\n")
         scene.apply()
         assert below(scene, "/srv/t") == sorted([*PATHS, *FOLDERS, "m", "m/precious"])
+        assert left_alone(scene.report) == {T: {"./m": "something is mounted on it"}}
         assert_settled(scene)
 
 

@@ -259,6 +259,13 @@ PROVEN_FIELDS: Final[Mapping[str, Proof]] = {
         "mail", f"{_FROM},no-pty {_KEY}", "sed -i s/^from.*no-pty.// AT", options=[_FROM, "no-pty"],
     ),
     "authorized_key.comment": _key("news", f"{_KEY} me", "sed -i s/me$/you/ AT", comment="me"),
+    "authorized_key.exclusive": Proof(
+        {
+            f"authorized_key:man/{_NAME}": {"key": _KEY, "path": _AT},
+            "authorized_key:man": {"exclusive": True, "path": _AT},
+        },
+        "cat AT", f"# own {_KEY}", f"echo '{_KEY[:-4]}AAAA any' >> AT", "echo '# own' > AT",
+    ),
     "authorized_key.path": _key("lp", _KEY, "echo '# own' > AT"),
     "package.version": _package(
         f"dpkg-query -W -f '${{Version}}' {_NAME}", "1.2-1", f"apt-get -y --allow-downgrades install {_NAME}=1.0-1",

@@ -1,7 +1,8 @@
 """What two revisions declare, and what is found between them, so that one pass does everything that a pass can do.
 
-`FILES`: files alone. `KINDS`: every writing operation of every type, and a set that a check passes. `WRITTEN`: the same
-set where there are no namespaces. `REFUSED`, `RESTORED`: a set that its check refuses, with namespaces and without.
+`FILES`: files alone, one of them written in place. `KINDS`: every writing operation of every type, and a set that a
+check passes. `WRITTEN`: the same set where there are no namespaces. `REFUSED`, `RESTORED`: a set that its check
+refuses, with namespaces and without.
 """
 
 import contextlib
@@ -13,6 +14,8 @@ from tests.proofs.stage import ACCEPTS, JUDGES, SHELL, WITHOUT_NAMESPACES, Scena
 
 Resources = dict[str, dict[str, Any]]
 
+# Something is mounted on it.
+BOUND: Final = "etc/bound"
 LEFTOVER: Final = "etc/cron.d/.swept.datum~.dpkg-tmp"
 _LOSES: Final = {"allow": ["data_loss"]}
 _SET: Final = "etc/set.d"
@@ -50,6 +53,8 @@ def _first_files() -> Resources:
         "file:/etc/cron.d/swept": {"content": "kept\n", "mode": "0644"},
         "file:/etc/profile.d/removed.sh": {"content": "old\n", "mode": "0644"},
         "file:/etc/logrotate.d/removed": {"content": "old\n", "mode": "0644"},
+        "file:/etc/sysctl.d/updated.conf": {"content": "kernel.domainname = old\n", "mode": "0644"},
+        f"file:/{BOUND}": {"content": "old bytes\n" * 20, "mode": "0644"},
         "file:/etc/replaced": {"content": "kept\n", "mode": "0644"},
         "file:/etc/same": {"content": "kept\n", "mode": "0644"},
     }
@@ -70,6 +75,9 @@ def _second_files() -> Resources:
         "file:/etc/replaced": {"content": "kept\n", **_LOSES},
         "file:/etc/same": {"content": "kept\n"},
         "file:/etc/systemd/created.service": {"source": "files/unit"},
+        "file:/etc/sysctl.d/updated.conf": {"content": "kernel.domainname = new\n", "mode": "0644"},
+        "file:/etc/apt/sources.list.d/created.list": {"content": "deb [trusted=yes] file:/new ./\n"},
+        f"file:/{BOUND}": {"content": "new bytes\n" * 3, "mode": "0640"},
     }
 
 
@@ -238,7 +246,15 @@ def _obstruct(root: Path) -> None:
         (root / path).write_text("found\n")
 
 
-FILES: Final = Scenario("files", _first_files(), _second_files(), _replace_by_link, second_files={"files/unit": _UNIT})
+FILES: Final = Scenario(
+    "files",
+    _first_files(),
+    _second_files(),
+    _replace_by_link,
+    second_files={"files/unit": _UNIT},
+    loose=frozenset({BOUND}),
+    bound=frozenset({BOUND}),
+)
 KINDS: Final = Scenario(
     "kinds",
     _first_kinds(),

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -123,8 +124,10 @@ class Scenario:
     code: int = 0
     # Paths that one check guards, relative to the root.
     guarded: frozenset[str] = frozenset()
-    # Paths that commands write, which have no promise of old or new.
+    # Paths that commands write, or datum in place, which have no promise of old or new.
     loose: frozenset[str] = frozenset()
+    # Files that something is mounted on, where that can be had.
+    bound: frozenset[str] = frozenset()
     # The same scenario with a check that passes: what stands there while this one's check, which refuses, judges it.
     passing: "Scenario | None" = None
     # Whether it plays on the Debian image; then only a worker of `layers` may prepare and judge it.
@@ -175,7 +178,7 @@ class Stage:
 
     @property
     def loose(self) -> frozenset[str]:
-        """Paths that commands write."""
+        """Paths that commands write, or datum in place."""
         return self.scenario.loose if self.scenario else frozenset()
 
     def is_stepwise(self, path: str) -> bool:
@@ -192,9 +195,9 @@ class Stage:
         """Give a copy of the prepared root, which ends with the block."""
         place = Path(tempfile.mkdtemp(prefix="strike-", dir=self.folder))
         try:
-            yield _copy(self.root, place)
+            yield _copy(self.root, place, self.scenario)
         finally:
-            _remove(place)
+            _remove(place, self.scenario)
 
 
 def prepare(folder: Path, scenario: Scenario) -> Stage:
@@ -231,8 +234,9 @@ def prepare(folder: Path, scenario: Scenario) -> Stage:
 
 def _make_bare(folder: Path) -> Path:
     root = folder / "root"
-    for name in ("cron.d", "sudoers.d", "profile.d", "logrotate.d", "systemd", "set.d", "orphan.d"):
+    for name in ("cron.d", "sudoers.d", "profile.d", "logrotate.d", "systemd", "set.d", "orphan.d", "sysctl.d"):
         (root / "etc" / name).mkdir(parents=True)
+    (root / "etc/apt/sources.list.d").mkdir(parents=True)
     (root / "srv").mkdir()
     (root / "tmp").mkdir()
     install(root, SHELL)
@@ -243,27 +247,47 @@ def _run_clean(folder: Path, scenario: Scenario) -> tuple[dict[str, State], froz
     """Run the pass that nothing strikes; return what it leaves, and the paths of its own among that."""
     place = folder / "clean"
     place.mkdir()
-    clean = _copy(folder / "root", place)
+    clean = _copy(folder / "root", place, scenario)
     # What it imports is compiled once, and not by each of those that are struck.
     expect(_spawn(clean, scenario.prefix, {"PYTHONDONTWRITEBYTECODE": ""}), scenario.code)
     new = State.read_all(clean)
     own = frozenset(own_paths(clean))
-    _remove(place)
+    _remove(place, scenario)
     return new, own
 
 
-def _copy(source: Path, place: Path) -> Path:
+def _copy(source: Path, place: Path, scenario: Scenario | None) -> Path:
     """Make a copy of a root in a folder."""
     if layers.is_layered(source):
         return layers.lay(place, source)
     copy_tree(source, place / "root")
+    for path in _bound(scenario):
+        copy_tree(place / "root" / path, place / Path(path).name)
+        subprocess.run(["mount", "--bind", str(place / Path(path).name), str(place / "root" / path)], check=True)
     return place / "root"
 
 
-def _remove(place: Path) -> None:
+def _remove(place: Path, scenario: Scenario | None) -> None:
     if layers.is_layered(place / "root"):
         layers.lift(place / "root")
+    else:
+        for path in _bound(scenario):
+            layers.lift(place / "root" / path)
     shutil.rmtree(place, ignore_errors=True)
+
+
+def _bound(scenario: Scenario | None) -> frozenset[str]:
+    return scenario.bound if scenario is not None and scenario.bound and can_mount() else frozenset()
+
+
+@cache
+def can_mount() -> bool:
+    """Whether this process may mount something."""
+    with tempfile.NamedTemporaryFile() as file:
+        done = subprocess.run(["mount", "--bind", file.name, file.name], capture_output=True, check=False)
+        if not done.returncode:
+            layers.lift(Path(file.name))
+    return not done.returncode
 
 
 def apply(root: Path, prefix: tuple[str, ...] = ()) -> Ran:

@@ -274,59 +274,6 @@ def test_a_number_that_is_somebody_elses_is_refused(machine: Oneshot, fleet: Fle
     assert line_of(machine, "/etc/passwd", "fine")
 
 
-def test_locks_of_others_are_waited_for_and_then_it_is_busy(machine: Oneshot, fleet: FleetOnHost) -> None:
-    fleet.commit(user())
-    fleet.enrol(machine)
-    machine.run(["sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $! > /etc/passwd.lock"])
-    holder = machine.read("/etc/passwd.lock").decode().strip()
-    said = fleet.datum(machine, "apply", code=1)
-    assert f"/etc/passwd.lock is held by process {holder}" in said
-    machine.run(["sh", "-c", f"kill {holder}; rm /etc/passwd.lock"])
-    said = fleet.datum(machine, "apply", "--json")
-    assert outcomes(said)["user:deploy"] == "applied"
-
-
-def test_a_full_disk_is_told_as_such_and_not_as_a_lock(machine: Oneshot, fleet: FleetOnHost) -> None:
-    """The tools say that they cannot lock, and mean that they cannot write the lock."""
-    machine.run(["mount", "-t", "tmpfs", "tmpfs", "/var/log/datum", "-o", "X-mount.mkdir,mode=0755"])
-    machine.run(["mount", "-t", "tmpfs", "tmpfs", "/var/lib/datum", "-o", "X-mount.mkdir,mode=0755"])
-    fleet.commit({**user(), "group:web": {}})
-    fleet.enrol(machine)
-    machine.fill()
-    said = fleet.datum(machine, "apply", "--json", code=1)
-    assert set(outcomes(said).values()) <= {"failed", "skipped"}
-    assert "accounts-unwritable" in said
-    assert "file write error: No space left on device" in said
-    assert "accounts-locked" not in said
-    machine.free()
-    assert set(outcomes(fleet.datum(machine, "apply", "--json")).values()) == {"applied"}
-
-
-def test_a_read_only_etc_is_told_as_such_and_not_as_a_lock(machine: Oneshot, fleet: FleetOnHost) -> None:
-    fleet.commit(user())
-    fleet.enrol(machine)
-    machine.set_read_only("/etc")
-    said = fleet.datum(machine, "apply", "--json", code=1)
-    assert "accounts-unwritable" in said
-    assert "/etc/.pwd.lock: Read-only file system" in said
-    machine.set_writable("/etc")
-    assert outcomes(fleet.datum(machine, "apply", "--json")) == {"user:deploy": "applied"}
-
-
-def test_an_account_of_another_source_is_refused(machine: Oneshot, fleet: FleetOnHost) -> None:
-    """It is known to NSS only: what the shadow tools would make would stand beside it under the same name."""
-    record = {"userName": "ldap", "uid": 7000, "gid": 7000, "disposition": "regular"}
-    machine.run(["mkdir", "-p", "/etc/userdb"])
-    machine.write("/etc/userdb/ldap.user", json.dumps(record))
-    machine.run(["ln", "-s", "ldap.user", "/etc/userdb/7000.user"])
-    assert machine.run(["getent", "passwd", "ldap"]).stdout.startswith("ldap:")
-    fleet.commit({"user:ldap": {"uid": 7000}})
-    fleet.enrol(machine)
-    said = fleet.datum(machine, "apply", code=1)
-    assert "ldap is no account of /etc/passwd: another source of nsswitch.conf has it." in said
-    assert not line_of(machine, "/etc/passwd", "ldap")
-
-
 def test_removing_an_account_keeps_its_home_and_takes_its_group(machine: Oneshot, fleet: FleetOnHost) -> None:
     machine.run(["sh", "-c", "useradd -m deploy; groupadd web; useradd -g web www; touch /home/deploy/a"])
     absent = {"absent": True, "allow": ["access_loss"]}

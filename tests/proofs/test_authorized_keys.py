@@ -109,7 +109,8 @@ def test_the_last_key_goes_only_where_that_is_allowed(machine: Oneshot, fleet: F
     name = f"authorized_key:deploy/{fingerprint(machine, KEY)}"
     assert f"declare {name} with 'absent: true' and 'allow: [access_loss]'" in " ".join(said.split())
     fleet.commit({"user:deploy": {}, name: {"absent": True, "allow": ["access_loss"]}})
-    fleet.datum(machine, "apply", code={0, 1})
+    # What the label stands for in the trail is judged before that, and held once more.
+    fleet.datum(machine, "apply", code=1)
     assert machine.read(FILE) == b"# mine\n"
     assert "nothing to do" in fleet.datum(machine, "apply")
 

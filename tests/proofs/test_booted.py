@@ -1,4 +1,4 @@
-"""Passes on a running Debian: from a unit and a timer, stopped in mid pass, and with the power gone."""
+"""Passes on a Debian: from a unit and a timer, stopped in mid pass, held at a call, and with the power gone."""
 
 import json
 import time
@@ -10,10 +10,13 @@ import pytest
 from attrs import frozen
 
 from tests.harness.booted import Booted
-from tests.harness.machine import HostError
+from tests.harness.machine import HostError, Machine
 from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
+from tests.proofs.judging import judge_host, unfinished
+from tests.proofs.kinds_on_host import KindsOnHost, states
 from tests.proofs.on_host import POINTER, FleetOnHost, Resources, others_changed, reports
+from tests.proofs.stage import Stage, State
 
 UNIT = "pass-under-test"
 MANY = 30
@@ -79,6 +82,7 @@ def test_a_timer_starts_whole_passes_on_the_running_system(enrolled: Enrolled) -
 
 
 def test_stopping_the_unit_finishes_the_action_in_hand_and_writes_the_report(enrolled: Enrolled) -> None:
+    """And while it is frozen before that, no other pass does anything."""
     machine, fleet = enrolled.machine, enrolled.fleet
     slow = {"content": "slow\n", "validate": ["/bin/sh", "-c", "sleep 2", "{path}"]}
     fleet.commit({"file:/etc/a-slow.conf": slow, "file:/etc/b-later.conf": {"content": "later\n"}})
@@ -87,6 +91,11 @@ def test_stopping_the_unit_finishes_the_action_in_hand_and_writes_the_report(enr
     while machine.run(["pgrep", "-x", "sleep"], check=False).returncode:
         assert time.monotonic() < end
         time.sleep(0.02)
+    machine.run(["systemctl", "freeze", f"{UNIT}.service"])
+    before = machine.changes()
+    fleet.datum(machine, "apply", "--wait", "0", code=75)
+    assert others_changed(machine, before, ()) == {}
+    machine.run(["systemctl", "thaw", f"{UNIT}.service"])
     machine.run(["systemctl", "stop", f"{UNIT}.service"])
     report = await_report(machine, 1)
     assert (report["outcome"], report["exit_code"]) == ("interrupted", 143)
@@ -142,3 +151,43 @@ def test_a_power_cut_in_mid_pass_leaves_old_or_new(
     assert {machine.read(name.removeprefix("file:")) for name in resources("", MANY)} == {b"new\n" * 200}
     with pytest.raises((HostError, OSError)):
         machine.read("/etc/.app-00.conf.datum~.dpkg-tmp")
+
+
+def test_a_power_cut_amid_a_set_and_after_a_pass_of_every_kind_of_write(
+    make_oneshot: Callable[..., Oneshot], agent_bind: AgentBind, tmp_path: Path
+) -> None:
+    """Held between two renames of a set: each path is old or new, then and with the power gone, and then it converges.
+
+    What a whole pass did of any kind is there after the next cut.
+    """
+    kinds, other = KindsOnHost.prepare(make_oneshot, agent_bind, tmp_path)
+    other.close()
+    machine, stage = kinds.fresh(lossy=True, size="300m"), kinds.stage
+    machine.run(["sync"])
+    held = ["-P", "/etc/set.d", "-e", "trace=renameat", "-e", "inject=renameat:delay_enter=60000000:when=3"]
+    argv = ["strace", "-qq", "-o", "/dev/null", *held, "--", *kinds.fleet.argv, "apply"]
+    with machine.popen(argv, env=kinds.fleet.env) as running:
+        end = time.monotonic() + 50
+        while len(news := changed_of_set(machine, stage)) < 2:
+            assert running.poll() is None
+            assert time.monotonic() < end
+            time.sleep(0.1)
+        seen = states(machine)
+        assert [*judge_host(stage, machine.path, seen)] == []
+        assert {path for path in stage.guarded if seen.get(path) != stage.old[path]} == news < stage.guarded
+        machine.cut()
+        running.communicate()
+    machine.start()
+    assert [*judge_host(stage, machine.path, states(machine))] == []
+    kinds.fleet.datum(machine, "apply")
+    machine.cut()
+    machine.start()
+    # what programs write is theirs to sync
+    wanted = {path: state for path, state in stage.new.items() if path not in stage.loose}
+    found = {path: state for path, state in states(machine).items() if path not in stage.loose}
+    assert [*unfinished(wanted, found)] == []
+
+
+def changed_of_set(machine: Machine, stage: Stage) -> set[str]:
+    """Return the paths that one check guards and that are not as they were."""
+    return {path for path in stage.guarded if State.read(machine.path / path) != stage.old[path]}

@@ -19,6 +19,7 @@ from tests.proofs.test_fields import expected, fields
 
 KINDS: Final = ("hostname", "mount", "sysctl", "timezone")
 DATA: Final = "mount:/srv/data"
+LINK_KEY: Final = "net/ipv4/conf/app0/rp_filter"
 IMAGE: Final[dict[str, Any]] = {"source": "/srv/data.img", "fstype": "ext4", "options": ["loop", "nofail"]}
 
 # The kernel chooses which of them is free.
@@ -68,21 +69,23 @@ def test_every_field_is_made_and_repaired_on_a_booted_debian(host: Host) -> None
 
 
 def test_a_disk_what_lies_on_it_and_what_shows_it_again_are_one_pass(host: Host) -> None:
-    """A file below a mount is on the mount; options that change are changed in what is mounted."""
+    """A file below a mount is on the mount; options that change are changed in what is mounted.
+
+    Mode and owner of the mount point's own directory are those of what is mounted: it is there by then.
+    """
     host.sh(LOOPS)
     host.sh("truncate -s 16M /srv/data.img && mkfs.ext4 -q /srv/data.img")
     resources: dict[str, dict[str, Any]] = {
         DATA: IMAGE,
+        "directory:/srv/data": {"mode": "0750"},
         "file:/srv/data/own": {"content": "on the disk\n"},
         "directory:/srv/data/sub": {},
         "mount:/srv/again": {"source": "/srv/data/sub", "options": ["bind", "ro"]},
         "file:/srv/data/sub/seen": {"content": "seen\n"},
     }
-    host.become(resources)
+    found = host.become(resources)["directory:/srv/data"]
+    assert (found["outcome"], found["known_after"]) == ("applied", [DATA])
     host.again()
-    # Its mode and owner are those of what is mounted.
-    resources["directory:/srv/data"] = {"mode": "0750"}
-    host.become(resources)
     assert host.sh("cat /srv/again/seen; findmnt -n -o FSTYPE /srv/data; stat -c %a /srv/data") == "seen\next4\n750"
     assert host.sh("touch /srv/again/x 2>&1").endswith("Read-only file system")
     host.again()
@@ -167,9 +170,17 @@ def test_keys_that_are_shadowed_missing_or_not_to_be_set(host: Host) -> None:
         f"sysctl:{key}": {"value": 1},
         "sysctl:net/no/such_key": {"value": 1},
         "sysctl:vm/swappiness": {"value": 11},
+        # A key that something else in the same plan brings.
+        "command:link": {
+            "run": ["ip", "link", "add", "app0", "type", "veth", "peer", "name", "app1"],
+            "creates": "/sys/class/net/app0",
+            "provides": [f"kernel_key:{LINK_KEY}"],
+        },
+        f"sysctl:{LINK_KEY}": {"value": 2, "requires": ["command:link"]},
     }
     found = host.become(resources, code=1)
-    assert host.sh(f"cat /proc/sys/{key}") == "1"
+    assert host.sh(f"cat /proc/sys/{key} /proc/sys/{LINK_KEY}") == "1\n2"
+    assert found[f"sysctl:{LINK_KEY}"]["outcome"] == "applied"
     assert found[f"sysctl:{key}"]["outcome"] == "unverified"
     assert found["sysctl:net/no/such_key"]["outcome"] == "failed"
     # /proc/sys is read-only in this container: what is kept is the file.

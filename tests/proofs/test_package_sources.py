@@ -141,3 +141,17 @@ def test_a_package_comes_after_the_source_that_offers_it(machine: Oneshot, fleet
     fleet.datum(machine, "apply")
     assert sh(machine, "dpkg-query -W -f '${Version}' aaa") == "1.0-1"
     assert "nothing to do" in fleet.datum(machine, "apply")
+
+
+def test_a_source_that_nobody_declared_goes_from_an_exclusive_folder(machine: Oneshot, fleet: FleetOnHost) -> None:
+    """Declared sources stay with their keys, and so does what a package brought."""
+    Archive(machine).publish(Deb("brings", files={f"{SOURCES}/brought.list": "# nothing\n"}))
+    sh(machine, "apt-get update; apt-get -y install brings")
+    machine.write(f"{SOURCES}/stray.list", f"deb copy:{SIGNED} ./\n")
+    fleet.commit(
+        {f"directory:{SOURCES}": {"exclusive": True}, **source(keys=[{"source": "files/one.asc"}])}, files=FILES
+    )
+    fleet.enrol(machine)
+    fleet.datum(machine, "apply")
+    assert sh(machine, f"ls {SOURCES} {KEY}").split() == [KEY, f"{SOURCES}:", "app.sources", "brought.list"]
+    assert "nothing to do" in fleet.datum(machine, "apply")

@@ -27,6 +27,14 @@ systemctl daemon-reload
 [ -n "$2" ] && action=restart || action=start
 deb-systemd-invoke $action app.service >/dev/null || true
 """
+# It asks nobody, and ends with the first error.
+BOLD = """#!/bin/sh -e
+systemctl daemon-reload
+systemctl enable bold.service
+systemctl restart bold.service
+ls -d /run/systemd/system/*.d > /srv/withheld || :
+"""
+WAITS = "[Service]\nExecStart=sleep infinity\n[Install]\nWantedBy=multi-user.target\n"
 STOPPING = "#!/bin/sh\ndeb-systemd-invoke stop app.service >/dev/null || true\n"
 SLOW = "#!/bin/sh\ntouch /srv/begun; while [ ! -e /srv/go ]; do sleep 0.1; done; touch /srv/done\n"
 
@@ -71,9 +79,18 @@ def app(version: str = "1.0-1", name: str = "app") -> Deb:
 
 
 def test_configuration_comes_between_installing_and_starting(host: Host) -> None:
-    """A service of the fleet is not started with the configuration that its package brings; one of others is."""
-    host.archive.publish(app(), app(name="other"))
+    """A service of the fleet is not started with the configuration that its package brings; one of others is.
+
+    Whether its script asks for the policy, or has the service manager start it.
+    """
+    conf = "/etc/bold.conf"
+    files = {conf: "theirs\n", "/lib/systemd/system/bold.service": UNIT.replace("/etc/app.conf", conf)}
+    bold = Deb("bold", control={"postinst": BOLD, "conffiles": f"{conf}\n"}, files=files)
+    host.archive.publish(app(), app(name="other"), bold)
     declared: Resources = {
+        "package:bold": {},
+        f"file:{conf}": {"content": "ours\n", "requires": ["package:bold"]},
+        "service:bold": {"running": True, "enabled": True, "requires": [f"file:{conf}"]},
         "package:app": {},
         "package:other": {},
         "file:/etc/app.conf": {"content": "ours\n", "requires": ["package:app"]},
@@ -84,15 +101,27 @@ def test_configuration_comes_between_installing_and_starting(host: Host) -> None
     lines = host.sh("journalctl -u app -o cat --no-pager | grep -c 'No such file'")
     assert lines == "0", "it was never started without its configuration"
     assert host.sh("systemctl show -p NRestarts --value app") == "0"
-    assert host.sh(f"ls {POLICY}") == ""
+    assert host.sh(f"ls {POLICY}; cat /srv/withheld; ls /run/systemd/system") == (
+        "/run/systemd/system/app.service.d\n/run/systemd/system/bold.service.d"
+    )
+    assert host.sh("journalctl -u bold -o cat --no-pager | grep -x -e ours -e theirs") == "ours"
+    assert host.sh("systemctl show -p NeedDaemonReload,DropInPaths bold") == "DropInPaths=\nNeedDaemonReload=no"
     assert "nothing to do" in host.apply(declared)
 
 
 def test_a_service_that_shall_not_run_is_not_started_by_installing(host: Host) -> None:
-    host.archive.publish(app())
-    host.apply({"package:app": {}, "service:app": {"running": False}})
-    assert host.sh("systemctl is-active app") == "inactive"
+    """One without which the installation of its package cannot end is started by the pass after that."""
+    script = BOLD.replace("bold", "waits") + "systemctl is-active waits\n"
+    waits = Deb("waits", control={"postinst": script}, files={"/lib/systemd/system/waits.service": WAITS})
+    host.archive.publish(app(), waits)
+    declared: Resources = {"package:app": {}, "service:app": {"running": False}}
+    declared = {**declared, "package:waits": {}, "service:waits": {"running": True}}
+    host.apply(declared, code=1)
+    assert host.sh("systemctl is-active app waits") == "inactive\ninactive"
     assert host.sh("journalctl -u app -o cat --no-pager | grep -c Started") == "0"
+    host.apply(declared)
+    assert host.sh("systemctl is-active app waits") == "inactive\nactive"
+    assert "nothing to do" in host.apply(declared)
 
 
 def test_an_upgrade_leaves_a_running_service_running(host: Host) -> None:
@@ -132,7 +161,7 @@ def test_apt_outlives_the_agent_and_the_next_pass_says_that_it_waits_for_it(
 ) -> None:
     """Whether the agent is killed, or its unit is stopped with everything in it: apt is in a scope of its own."""
     host.archive.publish(Deb("slow", control={"postinst": SLOW}), Deb("next"))
-    host.fleet.commit({"package:slow": {}, "package:next": {}})
+    host.fleet.commit({"package:slow": {}, "package:next": {}, "service:slow": {"running": False}})
     env = "".join(f"Environment={name}={value}\n" for name, value in host.fleet.env.items())
     command = f"ExecStart={' '.join(host.fleet.argv)} apply\n"
     # Else the stop would wait for as long as the agent does.
@@ -142,6 +171,7 @@ def test_apt_outlives_the_agent_and_the_next_pass_says_that_it_waits_for_it(
     host.await_true("[ -e /srv/begun ]")
     scope = host.sh(SCOPE)
     assert scope.startswith("datum-apt-")
+    assert host.sh(f"ls {POLICY} /run/systemd/system") == f"{POLICY}\n\n/run/systemd/system:\nslow.service.d"
     end(host)
     assert host.sh(SCOPE) == scope, "apt goes on"
     env = " ".join(f"{name}={value}" for name, value in host.fleet.env.items())
@@ -155,7 +185,7 @@ def test_apt_outlives_the_agent_and_the_next_pass_says_that_it_waits_for_it(
     assert [note["detail"].split()[0] for note in newest["diagnostics"] if note["code"] == WAITED] == [scope]
     assert host.sh("dpkg-query -W -f '${db:Status-Abbrev}' slow next") == "ii ii"
     assert host.sh("dpkg --audit; ls /var/lib/dpkg/updates") == ""
-    assert host.sh(f"ls {POLICY}") == ""
+    assert host.sh(f"ls {POLICY} /run/systemd/system") == "/run/systemd/system:"
     assert "nothing to do" in host.fleet.datum(host.machine, "apply")
 
 

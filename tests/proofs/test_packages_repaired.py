@@ -2,7 +2,8 @@
 
 import json
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,15 +27,21 @@ FAILS_ONCE = "#!/bin/sh\n[ -e /srv/ready ] || { echo not ready >&2; exit 1; }\n"
 
 
 def test_what_was_left_half_done_is_finished_first(host: Host) -> None:
-    """By dpkg itself, before anything else, and told."""
-    host.archive.publish(Deb("app", control={"postinst": FAILS_ONCE}), Deb("other"))
+    """By dpkg itself, before anything else, and told; in every pass, for what was in its way may be gone by then."""
+    counting = FAILS_ONCE.replace("\n", "\necho >> /srv/tries\n", 1)
+    host.archive.publish(Deb("app", control={"postinst": counting}), Deb("other"))
     said = host.apply({"package:app": {}, "package:other": {}}, code=1)
     assert "not ready" in said
     assert (host.state("app")[:2], host.state("other")[:2]) == ("iF", "ii")
     found = host.plan({"package:app": {}, "package:other": {}})
     assert "half-configured" in json.dumps(found["package:app"])
-    host.machine.write("/srv/ready", "")
-    assert "dpkg --configure -a" in host.settles({"package:app": {}, "package:other": {}})
+    assert host.sh("wc -l < /srv/tries") == "1", "a plan tries nothing"
+    host.apply({"package:app": {}, "package:other": {}}, code=1)
+    assert host.entries()["package:app"]["outcome"] == "failed"
+    assert host.sh("wc -l < /srv/tries; grep -c ^Error: /var/log/apt/history.log") == "2\n1"
+    # The very revision that repairs it need not wait for its own repair.
+    repaired: Resources = {"file:/srv/ready": {"content": ""}, "package:app": {"requires": ["file:/srv/ready"]}}
+    assert "dpkg --configure -a" in host.settles({**repaired, "package:other": {}})
     assert host.state("app") == "ii 1.0-1"
 
 
@@ -144,39 +151,68 @@ def test_a_package_that_must_be_unpacked_again_is(host: Host) -> None:
 
 
 HOLD_LOCK = (
-    "import fcntl,sys,time; f=open('/var/lib/dpkg/lock-frontend','w'); fcntl.lockf(f,fcntl.LOCK_EX); "
-    "print('held',flush=True); time.sleep(float(sys.argv[1]))"
+    "import fcntl,sys,time; f=open(sys.argv[1],'w'); fcntl.lockf(f,fcntl.LOCK_EX); "
+    "print('held',flush=True); time.sleep(float(sys.argv[2]))"
 )
+FRONTEND = "/var/lib/dpkg/lock-frontend"
+LISTS = "/var/lib/apt/lists"
+ARCHIVES = "/var/cache/apt/archives"
+
+
+@contextmanager
+def held(host: Host, lock: str, seconds: int = 600) -> Iterator[None]:
+    """Have another process hold a lock."""
+    with host.machine.popen(["python3", "-c", HOLD_LOCK, lock, str(seconds)]) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        yield
+        holder.kill()
+
+
+def patience(host: Host, seconds: int) -> None:
+    host.machine.write("/etc/apt/apt.conf.d/patience", f'DPkg::Lock::Timeout "{seconds}";\n')
+
+
+def is_busy(host: Host, name: str) -> None:
+    """A pass ends with this package `busy`, and says who holds the lock."""
+    said = host.apply({f"package:{name}": {}}, code=1)
+    assert "python3" in said
+    assert "holds the lock" in said
+    assert host.entries()[f"package:{name}"]["outcome"] == "busy"
 
 
 def test_a_lock_is_waited_for_and_its_holder_is_named(host: Host) -> None:
     host.archive.publish(Deb("app", control={"postinst": FAILS_ONCE}), Deb("other"))
-    host.machine.write("/etc/apt/apt.conf.d/patience", 'DPkg::Lock::Timeout "1";\n')
-    with host.machine.popen(["python3", "-c", HOLD_LOCK, "600"]) as holder:
-        assert holder.stdout is not None
-        holder.stdout.readline()
-        said = host.apply({"package:app": {}}, code=1)
-        assert "python3" in said
-        assert "holds the lock" in said
-        assert host.entries()["package:app"]["outcome"] == "busy"
-        holder.kill()
-    host.machine.write("/etc/apt/apt.conf.d/patience", 'DPkg::Lock::Timeout "60";\n')
-    with host.machine.popen(["python3", "-c", HOLD_LOCK, "2"]) as holder:
-        assert holder.stdout is not None
-        holder.stdout.readline()
+    patience(host, 1)
+    with held(host, FRONTEND):
+        is_busy(host, "app")
+    patience(host, 60)
+    with held(host, FRONTEND, 2):
         host.apply({"package:other": {}})
     host.apply({"package:app": {}}, code=1)
     host.machine.write("/srv/ready", "")
-    host.machine.write("/etc/apt/apt.conf.d/patience", 'DPkg::Lock::Timeout "1";\n')
+    patience(host, 1)
     # dpkg itself knows no patience: it is asked again.
-    with host.machine.popen(["python3", "-c", HOLD_LOCK, "600"]) as holder:
-        assert holder.stdout is not None
-        holder.stdout.readline()
-        said = host.apply({"package:app": {}}, code=1)
-        assert "python3" in said
-        assert host.entries()["package:app"]["outcome"] == "busy"
-        holder.kill()
+    with held(host, FRONTEND):
+        is_busy(host, "app")
     host.settles({"package:app": {}})
+
+
+def test_locks_for_which_apt_does_not_wait_are_waited_for(host: Host) -> None:
+    """Those of the lists and of what was downloaded."""
+    host.archive.publish(Deb("app"), Deb("other"))
+    host.sh("apt-get -q update")
+    for name, lock in (("app", f"{ARCHIVES}/lock"), ("other", f"{LISTS}/lock")):
+        if name == "other":
+            host.sh(f"rm {LISTS}/*_Packages")
+        patience(host, 1)
+        with held(host, lock):
+            assert "lock" in host.sh("apt-get -y install app 2>&1; apt-get update 2>&1")
+            is_busy(host, name)
+        patience(host, 60)
+        with held(host, lock, 3):
+            host.apply({f"package:{name}": {}})
+        assert host.state(name) == "ii 1.0-1"
 
 
 TEMPLATES = "Template: app/question\nType: string\nDescription: A question that has no default\n Answer it.\n"

@@ -1,14 +1,19 @@
 """No process for each package, service or account: counted on a running Debian by strace, at few and at many."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from tests.harness.booted import Booted
 from tests.harness.plugin import AgentBind
 from tests.harness.strace import Strace
 from tests.proofs.on_host import FleetOnHost
-from tests.proofs.sizes import Size
+from tests.proofs.sizes import STATUS, Size
 from tests.proofs.test_processes import programs
+
+# A package of which an older version is there.
+AGED: Final = f"sed -i '/^Package: p1$/,/^$/s/^Version: .*/Version: 0.9-1/' {STATUS}"
 
 
 def execs(make_booted: Callable[..., Booted], agent: AgentBind, folder: Path, size: Size) -> list[str]:
@@ -21,8 +26,10 @@ def execs(make_booted: Callable[..., Booted], agent: AgentBind, folder: Path, si
     assert "nothing to do" in fleet.datum(machine, "apply")
     assert "nothing to do" in fleet.datum(machine, "apply")
     calls = Strace(machine, fleet.env, timeout=180).trace([*fleet.argv, "apply"], ["execve", "execveat"])
-    machine.run(["sh", "-c", "systemctl stop s0; usermod --shell /bin/false u1"])
-    assert "2 to" in fleet.datum(machine, "plan"), "it looked at them"
+    machine.run(["sh", "-c", f"{AGED}; systemctl stop s0; usermod --shell /bin/false u1"])
+    plan = json.loads(fleet.datum(machine, "plan", "--json"))
+    found = {entry["id"] for entry in plan["resources"] if entry["outcome"] != "in_sync"}
+    assert found == {"package:p1", "service:s0", "user:u1"}, "it looked at them"
     return programs(calls)
 
 

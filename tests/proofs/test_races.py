@@ -5,6 +5,8 @@ stopped at an exact system call, and names are exchanged there (`racing/stepper.
 for a real attacker, many times.
 """
 
+import ast
+import importlib.util
 import json
 import subprocess
 from collections import Counter
@@ -16,8 +18,12 @@ from typing import Any, Final
 import pytest
 from attrs import frozen
 
+from datum.host.staging_changes import AttributesChange, Change, Removal, ResidueRemoval
+from datum.host.staging_puts import Put
+from datum.provider.host import HostWriter
 from tests.harness.booted import Booted
-from tests.harness.changes import Change, Kind
+from tests.harness.changes import Change as Changed
+from tests.harness.changes import Kind
 from tests.harness.plugin import AgentBind
 from tests.harness.spec import Bind
 from tests.proofs.on_host import FleetOnHost, others_changed, reports
@@ -26,7 +32,9 @@ from tests.proofs.racing.cells import (
     CREW,
     FILES,
     GID,
+    GROUPS,
     HERS,
+    LINKS,
     OPERATIONS,
     PRIVATE,
     RACES,
@@ -35,6 +43,7 @@ from tests.proofs.racing.cells import (
     STICKY_OPERATIONS,
     UID,
     VAULT,
+    Group,
     declare,
     declare_sticky,
     lay_out_cell,
@@ -45,11 +54,10 @@ from tests.proofs.racing.cells import (
 from tests.proofs.stage import FLEET, UNLIMITED
 
 PROGRAMS: Final = "/opt/racing"
-KINDS: Final = sorted({name.partition("-")[0] for name in OPERATIONS})
-# Of each of them.
-PASSES: Final = 5
-# Of one race of one operation; a tree makes the same calls for each of its files.
-WINDOWS: Final = 6
+# What names of ways to change a host are written to, in the host.
+REACHED: Final = "/run/reached"
+# Of each group.
+PASSES: Final = 4
 # What a pass that met an attacker ends with: nothing is left to do, or something is.
 CODES: Final = {0, 1}
 # What is said of a resource where somebody was seen at work.
@@ -75,6 +83,7 @@ class Yard:
 
     def __init__(self, folder: Path, agent: AgentBind, boot: Callable[..., Booted]) -> None:
         self.fleet = FleetOnHost(folder, agent)
+        self.fleet.shape(links=LINKS)
         self.fleet.commit({}, files=self.files)
         programs = Bind(str(Path(__file__).with_name("racing")), PROGRAMS)
         self.machine = boot(binds=(self.fleet.bind, programs))
@@ -82,7 +91,7 @@ class Yard:
         self.machine.run(["useradd", "--uid", str(UID), "--user-group", "--groups", "crew", "mallory"])
         self.fleet.enrol(self.machine)
         self.lay_out([[BASE, "directory", "", 0o755, UID, GID], *lay_out_vault()])
-        self.before: dict[str, Change] = {}
+        self.before: dict[str, Changed] = {}
 
     @property
     def files(self) -> dict[str, str]:
@@ -102,20 +111,32 @@ class Yard:
         self.fleet.commit(resources, files=self.files)
 
     def make(self, cells: Mapping[str, str]) -> None:
-        """Make cells of these operations, and declare what is in them."""
+        """Make cells of these operations, and declare what is in them; what is dropped was enforced before."""
         self.lay_out(line for cell, name in cells.items() for line in lay_out_cell(cell, name))
-        self.declare({key: value for cell, name in cells.items() for key, value in declare(cell, name).items()})
+        dropped = {cell: name for cell, name in cells.items() if OPERATIONS[name].is_dropped}
+        if dropped:
+            self.declare({key: value for cell, name in dropped.items() for key, value in declare(cell, name).items()})
+            self.fleet.datum(self.machine, "apply")
+        kept = {cell: name for cell, name in cells.items() if cell not in dropped}
+        self.declare({key: value for cell, name in kept.items() for key, value in declare(cell, name).items()})
 
     def step(self, argv: Sequence[str], strikes: Mapping[str, Any], base: str = BASE) -> Stepped:
         """Step through a command; a strike is `at` a call or the `nth` such `call`, a `swap` of names, and may last."""
         request = {"argv": list(argv), "base": base, "uid": UID, "gid": GID, "strikes": strikes}
-        done = self.machine.run(self.program("stepper"), input=json.dumps(request), env=self.fleet.env)
+        done = self.machine.run(self.program("stepper"), input=json.dumps(request), env=self.fleet.env, timeout=180)
         return Stepped(**json.loads(done.stdout))
 
+    def apply(self, group: Group) -> None:
+        """Run a pass that somebody may race with."""
+        done = self.machine.run([*group.prefix, *self.fleet.argv, "apply"], env=self.fleet.env, check=False)
+        assert done.returncode in CODES, done.stdout + done.stderr
+        assert "Traceback" not in done.stdout + done.stderr
+
     def outside(self) -> dict[str, Kind]:
-        """Return what changed that is not the user's, nor the agent's own."""
+        """Return what changed that is not the user's, nor the agent's own, nor the journal's."""
         changed = others_changed(self.machine, self.before, ())
-        return {path: kind for path, kind in changed.items() if not (is_in(path, BASE) or is_in(path, STICKY))}
+        others = (BASE, STICKY, "/var/log/journal")
+        return {path: kind for path, kind in changed.items() if not any(is_in(path, other) for other in others)}
 
     def shown(self, text: str, *places: str) -> str:
         """Return the files below some places in which the user finds a text."""
@@ -143,7 +164,7 @@ def nth_call(calls: Calls, at: int) -> dict[str, Any]:
     return {"call": calls[at], "nth": calls[: at + 1].count(calls[at])}
 
 
-def windows(race: str, calls: Calls) -> list[int]:
+def windows(race: str, calls: Calls, most: int) -> list[int]:
     """Return calls to strike at, at most so many, the first and the last among them: those that write what a race is
     about, and those that open it for that.
 
@@ -156,7 +177,7 @@ def windows(race: str, calls: Calls) -> list[int]:
     if race.startswith(("above", "parent")):
         return sorted({*writing[:1], *writing[-1:]})
     found = sorted({*writing, *opening})
-    count = min(len(found), WINDOWS)
+    count = min(len(found), most)
     return [found[number * (len(found) - 1) // max(count - 1, 1)] for number in range(count)]
 
 
@@ -164,19 +185,18 @@ def is_in(path: str, place: str) -> bool:
     return path == place or path.startswith(f"{place}/")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_window_leads_a_write_out(yard: Yard, kind: str) -> None:
+@pytest.mark.parametrize("of", GROUPS)
+def test_no_window_leads_a_write_out(yard: Yard, of: str) -> None:
     """Every writing call of every operation, with each exchange of a name that it takes; every other one lasts."""
-    argv = [*yard.fleet.argv, "apply"]
-    names = [name for name in OPERATIONS if name.partition("-")[0] == kind]
-    yard.make({name: name for name in names})
-    calm = yard.step(argv, {})
-    assert calm.code == 0, calm.said
+    group = GROUPS[of]
+    argv = [*group.prefix, *yard.fleet.argv, "apply"]
+    yard.make({name: name for name in group.operations})
+    calm = calm_pass(yard, group)
     strikes: dict[str, Any] = {}
     cells: dict[str, str] = {}
-    for name in names:
+    for name in group.operations:
         for race in races_of(OPERATIONS[name]):
-            for at in windows(race, calm.calls[name]):
+            for at in windows(race, calm.calls[name], group.windows):
                 cell = f"{name}.{at}.{race}"
                 cells[cell] = name
                 swap = [f"{BASE}/{cell}/{each}" for each in RACES[race]]
@@ -184,13 +204,71 @@ def test_no_window_leads_a_write_out(yard: Yard, kind: str) -> None:
     yard.make(cells)
     raced = yard.step(argv, strikes)
     counted = reports(yard.machine)[-1]["counts"]
-    print(f"{kind}: {len(strikes)} windows, {sum(raced.struck.values())} exchanges, {counted}")
+    print(f"{of}: {len(strikes)} windows, {sum(raced.struck.values())} exchanges, {counted}")
     assert raced.code in CODES, raced.said
     assert "Traceback" not in raced.said
     yard.check()
     assert {cell: strikes[cell] for cell in set(strikes) - set(raced.struck)} == {}
     assert sum(raced.struck.values()) > 0.9 * len(strikes)
-    assert {name for cell, name in cells.items() if raced.struck[cell]} == set(names)
+    assert {name for cell, name in cells.items() if raced.struck[cell]} == set(group.operations)
+
+
+def calm_pass(yard: Yard, group: Group) -> Stepped:
+    """Step through the pass that nobody races with; expect what it comes to, and by which ways it writes."""
+    program = yard.program("reached", REACHED, "apply")
+    calm = yard.step([*group.prefix, *program], {})
+    refused = {name for name in group.operations if OPERATIONS[name].is_refused}
+    assert calm.code == bool(refused), calm.said
+    said = reports(yard.machine)[-1]["resources"]
+    failed = {entry["id"] for entry in said if entry["outcome"] == "failed"}
+    # A check has the name of its cell.
+    assert {name.removeprefix("check:").removesuffix("/top/dir/x").rpartition("/")[2] for name in failed} == refused
+    remarks = [remark for entry in said for remark in entry["remarks"]]
+    assert any(remark.startswith("checked_after_writing") for remark in remarks) is group.is_written
+    assert group.reaches - set(yard.machine.run(["cat", REACHED]).stdout.split()) == set()
+    return calm
+
+
+def test_every_way_to_write_that_a_file_type_takes_is_raced() -> None:
+    """The providers' own code says which these are; and each step of each change of a set is one."""
+    reached = frozenset().union(*(group.reaches for group in GROUPS.values()))
+    called = {name for name in vars(HostWriter) if not name.startswith("_")} & calls_of_writers()
+    # The one looks, the other tells.
+    writing = called - {"open_content", "remark"}
+    assert len(writing) > 6
+    assert {f"LocalWriter.{name}" for name in writing} - reached == set()
+    # A directory below a user's is made before a set, and nothing of a command is shown to a check.
+    staged = writing - {"make_directory", "run"}
+    assert {f"StagingWriter.{name}" for name in staged} - reached == set()
+    changes = (Put, Removal, AttributesChange, ResidueRemoval)
+    steps = {f"{of.__name__}.{name}" for of in changes for name in (*Change.__abstractmethods__, "discard")}
+    # What is only told of; what has nothing prepared; and what a set with such a change takes back by doing nothing.
+    nothing = {f"{of.__name__}.shown" for of in changes} | {f"{of.__name__}.discard" for of in changes[1:]}
+    nothing |= {"ResidueRemoval.keep", "ResidueRemoval.restore"}
+    assert steps - nothing - reached == set()
+
+
+def calls_of_writers() -> set[str]:
+    """Return the names of all methods that providers of the six types call of a writer, by themselves or by another."""
+    todo = [f"datum_providers.{name}.provider" for name in ("check", "command", "directory", "file", "link", "tree")]
+    seen: set[str] = set()
+    found: set[str] = set()
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        spec = importlib.util.find_spec(name)
+        assert spec is not None
+        assert spec.origin is not None
+        for node in ast.walk(ast.parse(Path(spec.origin).read_bytes())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("datum_providers."):
+                todo.append(node.module or "")
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                owner = ast.unparse(node.func.value)
+                if owner.rpartition(".")[2] == "writer":
+                    found.add(node.func.attr)
+    return found
 
 
 def test_where_everybody_makes_names_nothing_private_is_given_away(yard: Yard) -> None:
@@ -287,12 +365,12 @@ def test_passes_amid_a_race_do_no_harm_outside(yard: Yard) -> None:
     """As in the wild: pass after pass, type after type, while the user exchanges names as fast as it goes."""
     races = ["parent-for-link", "target-for-hard-link", "target-for-link", "new-for-hard-link", "new-for-link"]
     counts: list[int] = []
-    for kind in KINDS:
-        cells = {name: name for name in OPERATIONS if name.partition("-")[0] == kind}
+    for of, group in GROUPS.items():
+        cells = {f"{of}.{name}": name for name in group.operations}
         yard.make(cells)
         with racing(yard, races, cells, counts):
             for _ in range(PASSES):
-                yard.fleet.datum(yard.machine, "apply", code=CODES)
+                yard.apply(group)
         yard.check()
     outcomes: Counter[str] = Counter()
     codes: Counter[str] = Counter()
@@ -302,5 +380,5 @@ def test_passes_amid_a_race_do_no_harm_outside(yard: Yard) -> None:
         codes.update(said["code"] for each in report["resources"] for said in each["diagnostics"])
     print(f"{len(found)} passes with something to do, {counts} exchanges, {dict(outcomes)}, {dict(codes)}")
     assert min(counts) > 100
-    assert outcomes["applied"] > PASSES * len(KINDS)
+    assert outcomes["applied"] > PASSES * len(GROUPS)
     assert len(codes.keys() & REFUSALS) > 1

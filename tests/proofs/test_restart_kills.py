@@ -1,14 +1,18 @@
-"""No kill, crash or error between mark and end of refresh loses a restart or makes one too many (design 4.1)."""
+"""No kill, crash or error between mark and end of refresh loses a restart or makes one too many (design 4.1).
+
+A seeded sample of the kills; `bench/faults/run.py` makes all of them.
+"""
 
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from tests.harness.plugin import AgentBind
 from tests.proofs.owed_host import CONF, OwedHost, app, owed_host, unit_text
+from tests.proofs.owed_judging import judge, prepare, state
 from tests.proofs.owed_strikes import Scene, declare
 
 # Of each phase: to the write, to the refresh, to its end.
@@ -34,14 +38,7 @@ def shared(host_image: Path, agent_bind: AgentBind, tmp_path_factory: pytest.Tem
 
 @pytest.fixture(scope="module")
 def restarts(shared: OwedHost) -> Scene:
-    return Scene.prepare(shared.fresh(), declare("one"), declare("two"))
-
-
-def state(host: OwedHost) -> str:
-    """Return in short how far a pass came: what is on the disk, what is owed, what the service did."""
-    conf = host.sh(f"cat {CONF}")
-    marks = " ".join(sorted(host.markers())) or "nothing"
-    return f"{conf} on the disk, {marks} owed, the service did {host.sh('cat /run/app.log') or 'nothing'}"
+    return prepare(shared, "restarts")
 
 
 def test_a_pass_that_is_killed_anywhere_loses_no_restart_and_makes_none_twice(restarts: Scene) -> None:
@@ -50,19 +47,10 @@ def test_a_pass_that_is_killed_anywhere_loses_no_restart_and_makes_none_twice(re
     seen: Counter[str] = Counter()
     wrong, missed = [], 0
     for number, call in enumerate(restarts.points.choose(RESTARTS)):
-        host = restarts.reset()
-        if not restarts.kill(call):
-            missed += 1
-            continue
-        after = state(host)
-        seen[after] += 1
-        done = host.apply(code=None)
-        found = (done.code, done.told["outcome"], host.log(), host.markers(), host.shown()["ActiveState"])
-        told = [one for entry in done.entries for one in entry["diagnostics"]]
-        if found != (0, "converged", ["start two"], set(), "active") or host.sh(f"cat {CONF}") != "two":
-            wrong.append(f"killed at {call.name} {call.nth} ({call.arguments[:120]}): {after}; then {found} {told}")
-        elif number % 8 == 0:
-            host.quiet()
+        verdict = judge(restarts, "restarts", call, is_quiet=number % 8 == 0)
+        wrong += [str(verdict)] if verdict.wrong else []
+        missed += not verdict.is_struck
+        seen[verdict.after] += verdict.is_struck
     print(f"right after the kills: {dict(seen)}")
     assert not wrong, "\n".join(wrong)
     # Where the calls of a run differ by a few, one near the end may not come.
@@ -190,30 +178,17 @@ def test_a_listed_file_that_is_dropped_restarts_once_wherever_the_pass_is_killed
 
 @pytest.fixture(scope="module")
 def reloads(shared: OwedHost) -> Scene:
-    lists: dict[str, Any] = {"restart_on": [], "reload_on": [f"file:{CONF}"]}
-    return Scene.prepare(shared.fresh(), declare("one", **lists), declare("two", **lists))
+    return prepare(shared, "reloads")
 
 
 def test_a_reload_whose_pass_is_killed_is_done_or_becomes_a_restart(reloads: Scene) -> None:
     """Before the manager is told, a reload is owed; once it began, only a restart is sure to read what is there."""
-    points, wrong, missed, owed = reloads.points, [], 0, 0
-    assert len(points.calls) >= FEWEST_POINTS
-    for call in points.choose(RELOADS):
-        host = reloads.reset()
-        if not reloads.kill(call):
-            missed += 1
-            continue
-        after = state(host)
-        done = host.apply(code=None)
-        did = host.log()
-        is_owed = "needs-reload needs-restart" in after
-        allowed = (["reload two"],) if is_owed else (["reload two"], ["reload two", "start two"])
-        if done.code or did not in allowed or host.markers():
-            wrong.append(f"killed at {call.name} {call.nth} ({call.arguments[:120]}): {after}; then {done.code} {did}")
-        owed += is_owed
+    assert len(reloads.points.calls) >= FEWEST_POINTS
+    verdicts = [judge(reloads, "reloads", call, is_quiet=False) for call in reloads.points.choose(RELOADS)]
+    wrong = [str(verdict) for verdict in verdicts if verdict.wrong]
     assert not wrong, "\n".join(wrong)
-    assert missed <= 1
-    assert owed >= 3
+    assert sum(not verdict.is_struck for verdict in verdicts) <= 1
+    assert sum("needs-reload needs-restart" in verdict.after for verdict in verdicts) >= 3
 
 
 def test_a_reload_that_failed_and_then_a_kill_leave_a_restart_owed(shared: OwedHost) -> None:

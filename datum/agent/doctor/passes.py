@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from datum.agent.doctor.clock import moment_of, seconds_between, span
 from datum.agent.doctor.disk import size
@@ -11,6 +11,7 @@ from datum.agent.doctor.finding import Facts, Finding, State, counted, from_diag
 from datum.agent.doctor.given import Given
 from datum.agent.doctor.shelter import is_refusal, without_rights
 from datum.agent.pause_file import load_pause
+from datum.agent.pauses import names_no_type
 from datum.agent.reports import list_reports, read_report
 from datum.errors import PermissionRefusedError, SettingsError, StateError, UsageError
 from datum.model.manifest import Enforcement
@@ -128,7 +129,13 @@ def look_at_enforcement(given: Given) -> Iterator[Finding]:
             return
         yield from_diagnostics("enforcement", State.FAULT, error.diagnostics)
         return
-    yield judge_enforcement(settings.enforcement, pause, given.ports.now, given.where)
+    now = given.ports.now
+    found = judge_enforcement(settings.enforcement, pause, now, given.where)
+    if pause is not None and given.types_error is None and pause.state(now) is PauseState.IN_FORCE:
+        for wrong in names_no_type(pause, given.ports.providers, settings.pause_path, given.where):
+            also = from_diagnostics("enforcement", State.WARNING, (wrong,), found.facts)
+            found = evolve(also, found=f"{found.found} {also.found}", cure=f"{found.cure}; {also.cure}")
+    yield found
 
 
 def judge_enforcement(enforcement: Enforcement, pause: Pause | None, now: int, where: str) -> Finding:

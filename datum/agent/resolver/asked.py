@@ -15,6 +15,7 @@ from attrs import define, evolve, field, frozen
 from datum.agent.resolver import decode, strict
 from datum.agent.resolver.asking import Conversation, poured
 from datum.agent.resolver.contents import OBJECT_ID
+from datum.agent.resolver.descent import PROOF_LIMIT, require_descent
 from datum.agent.resolver.nodes import node_from
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError
@@ -69,6 +70,8 @@ class AskedObjects:
     path: Path
     # Makes a repository readable for the process.
     share: Callable[[Path], None]
+    # The group that it shows it to.
+    readers: int | None = None
     _is_open: bool = False
 
     def use(self, path: Path) -> None:
@@ -102,8 +105,16 @@ class AskedObjects:
         return self._open().ask("is_complete", _truth, commit=commit)
 
     def is_descendant(self, commit: str, ancestor: str) -> bool:
-        """Whether a commit is another one, or has it in its history."""
-        return self._open().ask("is_descendant", _truth, commit=commit, ancestor=ancestor)
+        """Whether a commit is another one, or has it in its history; a yes is proved, a no only refuses."""
+
+        def read(value: Any, body: bytes) -> bool:
+            if _truth(value, b""):
+                require_descent(commit, ancestor, body)
+            elif body:
+                raise strict.MalformedError("what is not so has a proof")
+            return value is True
+
+        return self._open().ask("is_descendant", read, most=PROOF_LIMIT, commit=commit, ancestor=ancestor)
 
     def lineage(self, commit: str, oldest: str, limit: int) -> tuple[str, ...]:
         """Return a commit and its first parents down to `oldest`, newest first; at most `limit`."""
@@ -224,10 +235,12 @@ class AskedManifests:
     providers: Mapping[str, AnyProvider]
     conversation: Conversation
     share: Callable[[Path], None]
+    # The group that `share` shows a repository to.
+    readers: int | None = None
 
     def objects(self, path: Path) -> AskedObjects:
         """Return what reads the objects of a repository, or of one that is made later."""
-        return AskedObjects(self.conversation, path, self.share)
+        return AskedObjects(self.conversation, path, self.share, self.readers)
 
     def yaml(self, data: bytes, path: str) -> tuple[Node | None, tuple[Diagnostic, ...]]:
         """Return what a YAML file of this host says, and what is wrong with it."""

@@ -14,6 +14,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from attrs import define, field
 
+from datum.agent.resolver.descent import prove_descent
 from datum.agent.resolver.encode import (
     concrete_to_bytes,
     diagnostics_to_json,
@@ -39,10 +40,14 @@ Answer: TypeAlias = "tuple[JsonValue, bytes]"
 
 
 class SizedObjects(Objects, Protocol):
-    """Objects whose size can be asked before they are read."""
+    """Objects whose size can be asked before they are read, and whose bytes can be had."""
 
     def size(self, object_id: str) -> int:
         """Return how many bytes an object has."""
+        ...
+
+    def read(self, object_id: str) -> bytes:
+        """Return the bytes of an object."""
         ...
 
 
@@ -148,7 +153,11 @@ def _is_complete(server: Server, question: Mapping[str, Any], *_: object) -> Ans
 
 
 def _is_descendant(server: Server, question: Mapping[str, Any], *_: object) -> Answer:
-    return server.objects().is_descendant(question["commit"], question["ancestor"]), b""
+    """Answer with the proof behind it where it is so."""
+    objects, commit, ancestor = server.objects(), question["commit"], question["ancestor"]
+    if not objects.is_descendant(commit, ancestor):
+        return False, b""
+    return True, prove_descent(commit, ancestor, objects.read)
 
 
 def _lineage(server: Server, question: Mapping[str, Any], *_: object) -> Answer:

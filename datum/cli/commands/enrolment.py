@@ -6,7 +6,7 @@ import typer
 
 from datum.agent.settings import Options
 from datum.cli import parameters as given
-from datum.cli.arguments import refuse_both
+from datum.cli.arguments import access_paths, refuse_both, refuse_empty
 from datum.model.manifest import Enforcement
 
 
@@ -71,10 +71,10 @@ def init(
 ) -> int:
     """Enrol this host in a fleet: write the configuration, show the first plan, enable the timer.
 
-    Nothing is applied. On a terminal, what is not said is asked for.
+    Nothing is applied. At a terminal it asks where repository or host is not said, and for what it may trust.
     """
     from datum.agent.configuration import Told
-    from datum.cli.enrolling import Wish, access_paths, refuse_empty, run_init
+    from datum.cli.enrolling import Wish, run_init
 
     refuse_both("--anchor", trust_on_first_use and anchor is not None, "--trust-on-first-use")
     refuse_both("--make-key", make_key and key_file is not None, "--key-file")

@@ -111,6 +111,7 @@ def _write_mode(paper: Paper, status: Status) -> None:
     paper.line((f"{label:<12}", style), pause_line(cast("Mapping[str, Any]", pause_to_json(status.pause))))
     if status.pause_state is PauseState.IN_FORCE:
         paper.line("            ends by itself, or with ", (f"datum resume{settings.where}", "bold"))
+        write_problems(paper, [diagnostic_to_json(status.pause_warning)] if status.pause_warning else [])
     elif status.pause_state is PauseState.CLOCK_BEHIND:
         paper.line("            not in force: the clock is before its begin")
     else:
@@ -280,5 +281,6 @@ def _as_json(status: Status) -> Mapping[str, Any]:
         "pause": pause_to_json(status.pause),
         "pause_state": "damaged" if problem else str(status.pause_state) if status.pause_state else None,
         "pause_problem": _problem_json(problem),
+        "pause_warning": _problem_json(status.pause_warning),
         "newest": {key: newest.get(key) for key in _OF_NEWEST} if newest else None,
     }

@@ -7,6 +7,7 @@ changes what it is given. Lists are in their own order, maps in the order of the
 import base64
 import json
 import math
+import re
 import shlex
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -19,6 +20,9 @@ from datum.fleet.expressions.problems import EvaluationError, Found, Missing, te
 from datum.model.json import JsonValue, sorted_json, thaw
 
 _INDENT_LIMIT: Final = 64
+# systemd.syntax(7) of quoted words; systemd.unit(5) of `%`, and systemd.service(5) of `$` in command lines.
+_IN_COMMAND_LINE: Final = {"\\": "\\\\", '"': '\\"', "%": "%%", "$": "$$"}
+_CONTROL: Final = re.compile(r"[\x01-\x1f\x7f]")
 
 
 def lower(value: JsonValue) -> str:
@@ -152,6 +156,18 @@ def quote(value: JsonValue) -> str:
     return shlex.quote(text)
 
 
+def systemd_words(value: JsonValue) -> str:
+    """The items of a list as words of a command line in a unit file of systemd: each arrives as it is."""
+    return " ".join(_systemd_word(text_of(item)) for item in list_in(value))
+
+
+def _systemd_word(text: str) -> str:
+    if "\0" in text:
+        raise EvaluationError("expression-value", "A word of a command line cannot hold a NUL character.")
+    plain = "".join(_IN_COMMAND_LINE.get(character, character) for character in text)
+    return f'"{_CONTROL.sub(lambda found: f"{chr(92)}x{ord(found[0]):02x}", plain)}"'
+
+
 def _width(value: JsonValue) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= _INDENT_LIMIT:
         raise EvaluationError("expression-value", f"An indent is an integer from 0 to {_INDENT_LIMIT}.")
@@ -236,6 +252,7 @@ FILTERS: Final[Mapping[str, Builtin]] = MappingProxyType(
         "sort": Builtin("sort", sort),
         "split": Builtin("split(separator)", split),
         "string": Builtin("string", string_of),
+        "systemd_words": Builtin("systemd_words", systemd_words),
         "to_json": Builtin("to_json(indent)", to_json),
         "trim": Builtin("trim", trim),
         "unique": Builtin("unique", unique),

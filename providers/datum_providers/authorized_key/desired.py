@@ -23,10 +23,10 @@ _EXAMPLE: Final = "key: ssh-ed25519 AAAAC3…"
 
 @frozen
 class DesiredKey:
-    """A key that lets somebody in as a user; what is None is not enforced."""
+    """A key that lets somebody in as a user, or all keys of that user; what is None is not enforced."""
 
     user: str
-    # Which key: the same for every line that grants it.
+    # Which key: the same for every line that grants it. Empty: it is said of the file with all keys of the user.
     fingerprint: str
     # None: only its fingerprint is known, so it can be looked at and removed, and not be made.
     kind: str | None = None
@@ -36,6 +36,11 @@ class DesiredKey:
     comment: str | None = None
     # The file, where the declaration says it.
     path: str | None = None
+    # Of all keys: none stays that is not declared.
+    is_exclusive: bool = False
+    # Of all keys, fingerprints of those that are declared in this file, and in another one. Known once the graph is.
+    listed: frozenset[str] = field(default=frozenset(), eq=False)
+    elsewhere: frozenset[str] = field(default=frozenset(), eq=False)
     # The home that the target declares for the user. Known once the graph is.
     home: str | None = field(default=None, eq=False)
     # The target declares the user. Likewise.
@@ -45,19 +50,24 @@ class DesiredKey:
     # What declares the file as a whole. Likewise.
     rival: ResourceId | None = field(default=None, eq=False)
 
+    @property
+    def is_of_all(self) -> bool:
+        """Whether it is said of all keys of the user."""
+        return not self.fingerprint
+
 
 def normal_name(name: str) -> str:
-    """Return the name: that of a user, a slash, and a label, which have one spelling.
+    """Return the name: that of a user, or that, a slash, and a label; they have one spelling.
 
     Raises:
         DesiredError: it is none.
     """
     user, slash, label = name.partition("/")
-    if not slash or not (_LABEL.fullmatch(label) or FINGERPRINT.fullmatch(label)):
+    if slash and not (_LABEL.fullmatch(label) or FINGERPRINT.fullmatch(label)):
         raise DesiredError(
             "",
             f"'{name}' is no name of an authorized key: a user, a slash, and a label of letters, digits and . _ @ + -, "
-            "or the fingerprint that ssh-keygen -l shows.",
+            "or the fingerprint that ssh-keygen -l shows. A user alone stands for all keys of that user.",
             hint="authorized_key:deploy/laptop",
             code="bad-resource-name",
         )
@@ -66,12 +76,20 @@ def normal_name(name: str) -> str:
 
 
 def parse_key(name: str, attributes: Mapping[str, AttributeValue]) -> DesiredKey:
-    """Read the attributes of one key.
+    """Read the attributes of one key, or of all keys of a user.
 
     Raises:
         DesiredError: no key that could be meant, or a value that cannot be.
     """
-    user, _, label = normal_name(name).partition("/")
+    user, slash, label = normal_name(name).partition("/")
+    if not slash:
+        return _parse_all(user, attributes)
+    if attributes.get("exclusive") is not None:
+        raise DesiredError(
+            "exclusive",
+            f"exclusive is said of all keys of {user}, and the name says one of them.",
+            hint=f"declare authorized_key:{user} with 'exclusive: true'",
+        )
     line = _key(attributes.get("key"))
     fingerprint = line.fingerprint if line is not None else label
     if not FINGERPRINT.fullmatch(fingerprint):
@@ -86,7 +104,6 @@ def parse_key(name: str, attributes: Mapping[str, AttributeValue]) -> DesiredKey
     comment = _comment(attributes.get("comment"))
     if comment is None and line is not None and line.comment:
         comment = line.comment.decode("utf-8", "replace")
-    path = attributes.get("path")
     return DesiredKey(
         user,
         fingerprint,
@@ -94,8 +111,27 @@ def parse_key(name: str, attributes: Mapping[str, AttributeValue]) -> DesiredKey
         None if line is None else line.blob.decode(),
         _options(attributes.get("options")),
         comment,
-        None if path is None else parse_host_path("path", path),
+        _path(attributes),
     )
+
+
+def _parse_all(user: str, attributes: Mapping[str, AttributeValue]) -> DesiredKey:
+    is_exclusive = attributes.get("exclusive")
+    of_one = next((name for name in ("key", "options", "comment") if attributes.get(name) is not None), None)
+    if of_one is not None or not isinstance(is_exclusive, bool):
+        raise DesiredError(
+            of_one or "",
+            f"authorized_key:{user} has no label, so it stands for all keys of {user}: all that can be said of them is "
+            "whether others may stand there, too.",
+            hint=f"authorized_key:{user}/laptop for one key; exclusive: true, for none that is not declared",
+            code="no-key",
+        )
+    return DesiredKey(user, "", path=_path(attributes), is_exclusive=is_exclusive)
+
+
+def _path(attributes: Mapping[str, AttributeValue]) -> str | None:
+    path = attributes.get("path")
+    return None if path is None else parse_host_path("path", path)
 
 
 def wanted_line(desired: DesiredKey, old: KeyLine | None) -> KeyLine | None:

@@ -8,7 +8,7 @@ from datum.model.result import FailureCause
 from datum.provider.host import DirectoryWrite, FileFacts, FileWrite, HostError, HostWriter, Missing
 from datum.provider.paths import parents
 from datum_providers.authorized_key.desired import DesiredKey, wanted_line
-from datum_providers.authorized_key.lines import first_of, with_line, without_key
+from datum_providers.authorized_key.lines import first_of, with_line, without_key, without_keys_beside
 from datum_providers.authorized_key.look import Place, place_of, read_keys
 from datum_providers.authorized_key.sshd import Sshd, is_below_home
 from datum_providers.authorized_key.strict import OPEN_FOLDER, OTHERS_WRITE, is_made_along
@@ -30,12 +30,21 @@ def apply_key(writer: HostWriter, desired: DesiredKey, step: Step) -> None:
     place = place_of(Sshd(writer), AccountFiles.read(writer), desired)
     found = read_keys(writer, place.path)
     facts, before = (None, b"") if isinstance(found, Missing) else found
+    if desired.is_of_all:
+        if facts is not None:
+            _write(writer, place, facts, _without_others(desired, place, before, step))
+        return
     if any(change.name == OPEN_FOLDER for change in step.changes):
         _close_folder(writer, place)
     if step.operation is Operation.DELETE:
         if facts is not None:
             _write(writer, place, facts, without_key(before, desired.fingerprint))
-        return
+    else:
+        _set_line(writer, desired, place, found)
+
+
+def _set_line(writer: HostWriter, desired: DesiredKey, place: Place, found: tuple[FileFacts, bytes] | Missing) -> None:
+    facts, before = (None, b"") if isinstance(found, Missing) else found
     line = wanted_line(desired, first_of(before, desired.fingerprint)[0])
     if line is None:
         raise HostError(
@@ -49,6 +58,22 @@ def apply_key(writer: HostWriter, desired: DesiredKey, step: Step) -> None:
         writer.set_attributes(place.path, mode=_strict(facts))
     else:
         _write(writer, place, facts, after)
+
+
+def _without_others(desired: DesiredKey, place: Place, before: bytes, step: Step) -> bytes:
+    """Return the file without the keys that the step tells of.
+
+    Raises:
+        HostError: none of the declared ones is there.
+    """
+    if desired.listed and not any(first_of(before, fingerprint)[0] for fingerprint in desired.listed):
+        raise HostError(
+            f"None of the keys that are declared for {desired.user} stands in '{place.path}', so the others stay: "
+            "nobody would come in by key.",
+            code="no-declared-key",
+        )
+    told = {str(text) for change in step.changes if isinstance(change.before, (list, tuple)) for text in change.before}
+    return without_keys_beside(before, desired.listed | desired.elsewhere, told)
 
 
 def _write(writer: HostWriter, place: Place, facts: FileFacts | None, data: bytes) -> None:

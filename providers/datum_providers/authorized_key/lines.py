@@ -9,10 +9,15 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from attrs import frozen
+
+from datum_providers.shared.account_files import as_json
+
+UNMANAGED: Final = "unmanaged"
+"""What stands in a file of keys and nobody declared, as it is shown."""
 
 _SPACE: Final = b" \t"
 _TYPE: Final = re.compile(rb"[a-z][a-z0-9@.-]+")
@@ -36,6 +41,12 @@ class KeyLine:
     def fingerprint(self) -> str:
         """What ssh-keygen(1) shows of the key: equal for equal keys."""
         return fingerprint_of(self.blob)
+
+    @property
+    def shown(self) -> str:
+        """Its type and fingerprint, with its comment."""
+        comment = self.comment.decode("utf-8", "surrogateescape")
+        return as_json(f"{self.kind.decode()} {self.fingerprint} {comment}".rstrip())
 
     def text(self) -> bytes:
         """Return the line, without its end."""
@@ -156,3 +167,23 @@ def without_key(data: bytes, fingerprint: str) -> bytes:
     """Return a file without the lines of a key; all else is as it was."""
     lines = ((line, parse_line(line)) for line in split_lines(data))
     return b"".join(line for line, key in lines if key is None or key.fingerprint != fingerprint)
+
+
+def keys_beside(data: bytes, listed: Collection[str]) -> tuple[KeyLine, ...]:
+    """Return what grants a key that is not listed, or one that is for another time: sshd tries all lines."""
+    return tuple(key for _, key in _judged(data, listed) if key is not None)
+
+
+def without_keys_beside(data: bytes, listed: Collection[str], told: Collection[str]) -> bytes:
+    """Return a file without those of them that are told, as they are shown; all else is as it was."""
+    return b"".join(line for line, key in _judged(data, listed) if key is None or key.shown not in told)
+
+
+def _judged(data: bytes, listed: Collection[str]) -> Iterator[tuple[bytes, KeyLine | None]]:
+    """Yield every line, with its key where that is one too many."""
+    found: set[str] = set()
+    for line in split_lines(data):
+        key = parse_line(line)
+        yield line, None if key is None or (key.fingerprint in listed and key.fingerprint not in found) else key
+        if key is not None:
+            found.add(key.fingerprint)

@@ -8,7 +8,7 @@ from attrs import field, frozen
 from datum.model.observation import Absent, Cause, FieldValue, Observation, Present
 from datum.provider.host import FileFacts, FileKind, HostError, HostReader, Missing
 from datum_providers.authorized_key.desired import DesiredKey
-from datum_providers.authorized_key.lines import KeyLine, first_of
+from datum_providers.authorized_key.lines import UNMANAGED, KeyLine, first_of, keys_beside
 from datum_providers.authorized_key.sshd import Sshd
 from datum_providers.authorized_key.strict import OTHERS_WRITE, Strict
 from datum_providers.shared.account_files import AccountFiles, as_json
@@ -86,6 +86,8 @@ class Look:
         try:
             place = place_of(self.sshd, self.accounts, wanted)
             found = self._file(place.path)
+            if wanted.is_of_all:
+                return _all(wanted, place, found)
             if isinstance(found, Closed):
                 return self._closed(wanted, place, found)
             if isinstance(found, Missing):
@@ -127,6 +129,15 @@ class Look:
         if missing is not None and missing.first != place.path:
             fields["missing_parent"] = missing.first
         return fields
+
+
+def _all(wanted: DesiredKey, place: Place, found: tuple[FileFacts, bytes] | Missing | Closed) -> Present:
+    """Return which keys stand there that nobody declared."""
+    if isinstance(found, Closed) and found.may_grant:
+        return Present({"closed": found.detail, **({"kind": found.kind} if found.kind else {})})
+    data = found[1] if isinstance(found, tuple) else b""
+    beside = keys_beside(data, wanted.listed | wanted.elsewhere)
+    return Present({UNMANAGED: tuple(key.shown for key in beside)}, detail={"path": place.path})
 
 
 def read_keys(reader: HostReader, path: str) -> tuple[FileFacts, bytes] | Missing:

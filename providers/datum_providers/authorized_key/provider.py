@@ -14,6 +14,7 @@ from datum.provider.contract import CONTRACT_VERSION, DesiredError, FieldClass, 
 from datum.provider.host import HostReader, HostWriter
 from datum_providers.authorized_key.desired import DesiredKey, normal_name, parse_key
 from datum_providers.authorized_key.doing import apply_key
+from datum_providers.authorized_key.lines import UNMANAGED
 from datum_providers.authorized_key.look import observe_keys
 from datum_providers.authorized_key.neighbours import edges_of_key, related_key, targets_of_key
 from datum_providers.authorized_key.steps import hazards_of_key, plan_key
@@ -32,6 +33,7 @@ class AuthorizedKeyProvider:
         "key": FieldClass.ENFORCED,
         "options": FieldClass.ENFORCED,
         "comment": FieldClass.ENFORCED,
+        "exclusive": FieldClass.ENFORCED,
         "path": FieldClass.INSTRUCTION,
     }
     apply_deadline: ClassVar[float] = 60.0
@@ -70,24 +72,27 @@ class AuthorizedKeyProvider:
         """Return nothing: nothing is built on a key."""
         return ()
 
-    def hazards(self, desired: DesiredKey, step: Step) -> frozenset[Hazard]:  # noqa: ARG002 - the step says it
+    def hazards(self, desired: DesiredKey, step: Step) -> frozenset[Hazard]:
         """Return `access_loss` where the last key goes."""
-        return hazards_of_key(step)
+        return hazards_of_key(desired, step)
 
     def apply(self, writer: HostWriter, desired: DesiredKey, step: Step) -> None:
-        """Change one line."""
+        """Change one line, or take away those that nobody declared."""
         apply_key(writer, desired, step)
 
-    def removal(self, desired: DesiredKey) -> Removal:  # noqa: ARG002 - of every key
+    def removal(self, desired: DesiredKey) -> Removal:
         """Return that a key that is dropped is removed: who shall not come in any more must not (ADR 0041)."""
-        return Removal.DELETE
+        return Removal.NOTHING if desired.is_of_all else Removal.DELETE
 
     def absent_name(self, name: str, desired: DesiredKey) -> str | None:  # noqa: ARG002 - whatever it is called
         """Return the name by its fingerprint: none for a key of another file than the usual one."""
-        return f"{desired.user}/{desired.fingerprint}" if desired.path is None else None
+        is_named = desired.path is None and not desired.is_of_all
+        return f"{desired.user}/{desired.fingerprint}" if is_named else None
 
     def adopt(self, name: str, observed: Present) -> Mapping[str, JsonValue]:  # noqa: ARG002 - what is seen says it
         """Return attributes that declare what was observed."""
+        if UNMANAGED in observed.fields:
+            return {"exclusive": not observed.fields[UNMANAGED]}
         if "closed" in observed.fields:
             raise DesiredError("", observed.obstacles[0], code="cannot-be-adopted")
         line, options, comment = (

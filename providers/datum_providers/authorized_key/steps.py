@@ -10,12 +10,15 @@ from datum.model.plan import Change, Need, Operation, Step
 from datum.provider.host import FileKind
 from datum.provider.paths import parents
 from datum_providers.authorized_key.desired import DesiredKey
+from datum_providers.authorized_key.lines import UNMANAGED
 from datum_providers.authorized_key.strict import OPEN_FOLDER, REFUSED
 from datum_providers.shared.kinds import comparable, kind_of
 
 
 def plan_key(desired: DesiredKey, observed: Present | Absent) -> Step | None:
     """Return the step; changes stand in the order key, options, comment, and then what sshd refuses."""
+    if desired.is_of_all:
+        return _plan_all(desired, observed)
     refusals = _refusals(desired, observed)
     if isinstance(observed, Absent):
         wanted = (("key", f"{desired.kind or 'key'} {desired.fingerprint}"), *_plain(desired))
@@ -26,6 +29,20 @@ def plan_key(desired: DesiredKey, observed: Present | Absent) -> Step | None:
         return Step(Operation.UPDATE, (_opening(observed),), (*_rival(desired), *_closed(desired, observed)))
     changes = tuple(_differences(desired, observed))
     return Step(Operation.UPDATE, changes, (*_rival(desired), *refusals)) if changes else None
+
+
+def _plan_all(desired: DesiredKey, observed: Present | Absent) -> Step | None:
+    """Return the step after which no key stands there that is not declared."""
+    if not desired.is_exclusive or isinstance(observed, Absent):
+        return None
+    if "closed" in observed.fields:
+        return Step(Operation.UPDATE, (_opening(observed),), (*_rival(desired), *_closed(desired, observed)))
+    beside = comparable(observed, UNMANAGED)
+    if not isinstance(beside, (list, tuple)) or not beside:
+        return None
+    taken = {str(shown).split()[1] for shown in beside} - desired.listed - desired.elsewhere
+    takes = tuple(sorted(f"authorized_key:{desired.user}/{fingerprint}" for fingerprint in taken))
+    return Step(Operation.UPDATE, (Change(UNMANAGED, tuple(beside), ()),), _rival(desired), takes)
 
 
 def _plain(desired: DesiredKey) -> tuple[tuple[str, JsonValue], ...]:
@@ -71,7 +88,8 @@ def _known(desired: DesiredKey) -> tuple[Need, ...]:
 def _rival(desired: DesiredKey) -> tuple[Need, ...]:
     if desired.rival is None:
         return ()
-    return (_never(desired, f"{desired.rival} declares the whole file in which the key would stand."),)
+    what = "of these keys" if desired.is_of_all else "in which the key would stand"
+    return (_never(desired, f"{desired.rival} declares the whole file {what}."),)
 
 
 def _opening(observed: Present) -> Change:
@@ -107,7 +125,12 @@ def _never(desired: DesiredKey, detail: str) -> Need:
     return Need(Target(NOTHING, f"{desired.user}/{desired.fingerprint}"), detail)
 
 
-def hazards_of_key(step: Step) -> frozenset[Hazard]:
-    """Return `access_loss` where the last key of a file goes: nobody comes in by key then."""
-    is_last = step.operation is Operation.DELETE and any(change.name == "last" for change in step.changes)
+def hazards_of_key(desired: DesiredKey, step: Step) -> frozenset[Hazard]:
+    """Return `access_loss` where the last key of a file goes: nobody comes in by key then.
+
+    Where others go that nobody declared, those that are declared are there by then.
+    """
+    changed = {change.name for change in step.changes}
+    is_last = step.operation is Operation.DELETE and "last" in changed
+    is_last = is_last or (UNMANAGED in changed and not desired.listed)
     return frozenset({Hazard.ACCESS_LOSS}) if is_last else frozenset()

@@ -9,6 +9,7 @@ from datum.model.graph import Target
 from datum.model.secret import Secret
 from datum.provider.contract import DesiredError
 from datum_providers.shared.accounts import parse_account
+from datum_providers.shared.kernel_names import KERNEL_KEY, normal_key
 from datum_providers.shared.programs import parse_argv, parse_environment, parse_host_path, parse_seconds
 
 TIMEOUT: Final = 300.0
@@ -21,7 +22,7 @@ _WAYS_OUT: Final = (
     "creates: the path that it makes; unless: a program that succeeds when there is nothing to do; only_if: one that "
     "fails then; inputs and outputs: files of which the latter are made from the former"
 )
-_SPACES: Final = ("user", "group", "path")
+_SPACES: Final = ("user", "group", "path", KERNEL_KEY)
 
 
 @frozen
@@ -144,10 +145,10 @@ def _provides(value: object) -> tuple[Target, ...]:
 def _target(text: object) -> Target:
     space, colon, key = text.partition(":") if isinstance(text, str) else ("", "", "")
     if space not in _SPACES or not colon:
-        raise DesiredError("provides", f"'{text}' is none of user:NAME, group:NAME and path:/PATH.")
+        raise DesiredError("provides", f"'{text}' is none of user:NAME, group:NAME, path:/PATH and kernel_key:KEY.")
     if space == "path":
         return Target(space, parse_host_path("provides", key))
     try:
-        return Target(space, parse_account("provides", key) or "")
+        return Target(space, normal_key(key) if space == KERNEL_KEY else parse_account("provides", key) or "")
     except DesiredError as error:
         raise DesiredError("provides", f"{space}: {error.detail}", code=error.code) from error

@@ -32,6 +32,8 @@ _UPDATE: Final = "package.update"
 """Key of `HostReader.once`: the lists are fetched once in a pass, which an archive out of reach makes long enough."""
 
 _PREFIX: Final = "package:"
+# `LoadState` of what nothing has brought yet.
+_UNKNOWN: Final = "not-found"
 
 
 @frozen
@@ -94,30 +96,34 @@ def _finish(tools: Tools) -> None:
 @contextmanager
 def _starts_denied(writer: HostWriter, work: Sequence[Staged]) -> Iterator[None]:
     """Keep services of the fleet from being started by what maintainer scripts run."""
-    units = _units(writer, work)
-    is_ours = bool(units) and place(writer, units, [each.name for each in work])
+    units, brought = _units(writer, work)
+    if not units:
+        yield
+        return
     try:
+        place(writer, units, [each.name for each in work], brought)
         yield
     finally:
-        if is_ours:
-            clear(writer)
+        clear(writer)
 
 
-def _units(writer: HostWriter, work: Sequence[Staged]) -> list[str]:
-    """Return the units whose start is for the fleet to decide: those that it declares, and that do not run.
+def _units(writer: HostWriter, work: Sequence[Staged]) -> tuple[list[str], list[str]]:
+    """Return the units whose start is for the fleet to decide, and those of them that the manager does not know yet.
 
-    One that runs is stopped and started by an upgrade, and must not be left stopped. Without a service manager none
-    runs, and none is to.
+    The former are those that it declares, and that do not run. One that runs is stopped and started by an upgrade, and
+    must not be left stopped. What is there already may be started meanwhile by its timer or by others, which a script
+    of a package is none of. Without a service manager none runs, and none is to.
     """
     if not any(is_unpacking(each.step) or needs_configuring(each.step) for each in work):
-        return []
+        return [], []
     neighbours = next((each.desired.neighbours for each in work if each.desired.neighbours is not None), None)
     units = neighbours.services if neighbours is not None else ()
     manager = writer.manager() if units else None
     if manager is None:
-        return list(units)
+        return list(units), []
     facts = manager.units(units)
-    return [unit for unit in units if unit not in facts or facts[unit].active in {"inactive", "failed"}]
+    down = [unit for unit in units if unit not in facts or facts[unit].active in {"inactive", "failed"}]
+    return down, [unit for unit in down if unit in facts and facts[unit].load == _UNKNOWN]
 
 
 @define

@@ -7,31 +7,36 @@ behind keeps nobody else from anything.
 
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from datum.model.content import Content
 from datum.provider.host import FileFacts, FileKind, FileWrite, HostReader, HostWriter
 from datum_providers.package.apt import MARKER
+from datum_providers.package.withheld import release, withhold
 
 PATH: Final = "/usr/sbin/policy-rc.d"
 
 _SIGN: Final = "# datum: for one transaction"
 _FOR: Final = re.compile(rb"^# datum: package:(\S+)$", re.MULTILINE)
+_WITHHELD: Final = re.compile(rb"^# datum: unit:(\S+)$", re.MULTILINE)
 _LIMIT: Final = 1 << 20
 _SUFFIX: Final = ".service"
 
 
-def policy_text(units: Iterable[str], names: Iterable[str]) -> str:
+def policy_text(units: Iterable[str], names: Iterable[str], brought: Iterable[str] = ()) -> str:
     """Return the program: it denies `start` of these units.
 
     Args:
         units: full names.
         names: packages for which it is there; who looks at them sees that it was left behind.
+        brought: those of the units that are withheld besides.
     """
     spellings = sorted({spelling for unit in units for spelling in (unit, unit.removesuffix(_SUFFIX))})
     patterns = "|".join(map(shlex.quote, spellings)) or "''"
-    head = "\n".join(f"# datum: package:{name}" for name in sorted(names))
+    head = "\n".join(
+        sorted([*(f"# datum: package:{name}" for name in names), *(f"# datum: unit:{one}" for one in brought)])
+    )
     return f"""#!/bin/sh
 {_SIGN}
 {head}
@@ -51,17 +56,29 @@ def left_for(reader: HostReader) -> frozenset[str] | None:
     Raises:
         HostError: it cannot be looked at.
     """
+    data = _own(reader)
+    return None if data is None else frozenset(name.decode("utf-8", "replace") for name in _FOR.findall(data))
+
+
+def _own(reader: HostReader) -> bytes | None:
+    """Return the text of a policy of ours; None where there is none."""
     facts = reader.examine(PATH)
     if not isinstance(facts, FileFacts) or facts.kind is not FileKind.REGULAR:
         return None
     data = reader.read_file(PATH, limit=_LIMIT)
-    if _SIGN.encode() not in data.splitlines()[1:2]:
-        return None
-    return frozenset(name.decode("utf-8", "replace") for name in _FOR.findall(data))
+    return data if _SIGN.encode() in data.splitlines()[1:2] else None
 
 
-def place(writer: HostWriter, units: Iterable[str], names: Iterable[str]) -> bool:
-    """Put the policy in place; one of somebody else is left alone. Return whether ours is there.
+def place(writer: HostWriter, units: Iterable[str], names: Iterable[str], brought: Collection[str] = ()) -> None:
+    """Put the policy in place; one of somebody else is left alone, and so is what it decides.
+
+    It goes before what it withholds, and names it: what a kill leaves behind is found by it.
+
+    Args:
+        writer: the host.
+        units: full names.
+        names: packages for which it is there.
+        brought: those of the units that the manager does not know yet.
 
     Raises:
         HostError: it cannot be written.
@@ -71,19 +88,22 @@ def place(writer: HostWriter, units: Iterable[str], names: Iterable[str]) -> boo
             f"There is another {PATH} on this host, and it was left alone: it decides which services are started by "
             "installing their packages."
         )
-        return False
-    text = policy_text(units, names)
+        return
+    text = policy_text(units, names, brought)
     writer.write_file(PATH, FileWrite(Content.from_bytes(text.encode()), mode="0755"))
-    return True
+    if brought:
+        withhold(writer, brought)
 
 
 def clear(writer: HostWriter) -> bool:
-    """Remove a policy of ours; return whether there was one.
+    """Remove a policy of ours with what it withholds; return whether there was one.
 
     Raises:
         HostError: it cannot be removed.
     """
-    if left_for(writer) is None:
+    data = _own(writer)
+    if data is None:
         return False
+    release(writer, [name.decode("utf-8", "replace") for name in _WITHHELD.findall(data)])
     writer.remove_file(PATH)
     return True

@@ -90,11 +90,12 @@ class ServiceProvider:
         return relate_service(desired, index)
 
     def edges(self, desired: DesiredService, index: TargetIndex) -> tuple[ImplicitEdge, ...]:
-        """Return its unit files and drop-ins, which it requires, and softly its socket and the package of its name."""
+        """Return its unit files and drop-ins, which it requires, and softly its socket, and what has its name."""
         own = dict.fromkeys(ImplicitEdge(holder, what) for holder, what, _ in own_files(desired.unit, index))
         socket = index.holder(Target(UNIT_STATE, f"{desired.unit.stem}.socket"))
         packages = dict.fromkeys(index.holder(Target("package", key)) for key in _bringing(desired, index))
         found = [(package, "package of its name") for package in packages]
+        found += [(holder, "configuration of its name") for holder in _configuration(desired, index)]
         if desired.unit.suffix == "service":
             found.append((socket, "its socket"))
         soft = (ImplicitEdge(one, why, DependencyKind.AFTER, soft=True) for one, why in found if one is not None)
@@ -161,6 +162,16 @@ class ServiceProvider:
         if enabled == MASKED or isinstance(enabled, bool):
             found["enabled"] = enabled if isinstance(enabled, bool) else MASKED
         return {"enabled": MASKED} if found.get("enabled") == MASKED else found
+
+
+def _configuration(desired: DesiredService, index: TargetIndex) -> Iterator[ResourceId]:
+    """Yield once each what is declared at or below the usual places of its configuration, and it does not list."""
+    name = desired.unit.prefix
+    folder = f"/etc/{name}"
+    paths = (folder, f"{folder}.conf", f"/etc/default/{name}", *index.paths_below(folder))
+    found = dict.fromkeys(index.holder(Target("path", path)) for path in paths)
+    listed = {*desired.restart_on, *desired.reload_on}
+    yield from (holder for holder in found if holder is not None and holder not in listed)
 
 
 def _bringing(desired: DesiredService, index: TargetIndex) -> Iterator[str]:

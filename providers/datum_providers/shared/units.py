@@ -6,6 +6,7 @@ from typing import Final
 from attrs import frozen
 
 from datum.provider.contract import DesiredError
+from datum.provider.own_units import RESERVED, is_reserved
 
 SYSTEM: Final = "/etc/systemd/system"
 """Where the administrator's unit files, drop-ins and links of enablement lie."""
@@ -81,10 +82,13 @@ def parse_unit_name(name: str, type_name: str) -> UnitName:
         type_name: of the resource, for the message.
 
     Raises:
-        DesiredError: it is no name of a unit.
+        DesiredError: it is no name of a unit, or one that is for the agent.
     """
     stem, _, suffix = name.rpartition(".")
     if suffix in _SUFFIXES and len(name) <= _LONGEST and _STEM.fullmatch(stem):
+        if is_reserved(stem):
+            detail = f"{name} would stand in for a unit of the agent's, start it or change it: {', '.join(RESERVED)}."
+            raise DesiredError("", detail, hint="give it another name", code="unit-reserved")
         return UnitName(name)
     hint = f"Write {type_name}:{name}.service" if suffix not in _SUFFIXES and _STEM.fullmatch(name) else ""
     raise DesiredError(

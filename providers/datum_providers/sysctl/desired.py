@@ -1,6 +1,5 @@
 """What a declaration of a kernel key means, in normal form. Pure."""
 
-import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -10,13 +9,10 @@ from datum.model.manifest import AttributeValue
 from datum.provider.contract import DesiredError
 from datum.provider.paths import NAME_MAX
 from datum_providers.shared.kernel import collapsed
-from datum_providers.sysctl.lines import slash_form
+from datum_providers.shared.kernel_names import normal_key
 
 FOLDER: Final = "/etc/sysctl.d"
 PREFIX: Final = "60-datum-"
-
-_PART: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:@+-]*")
-_PROC: Final = "/proc/sys/"
 
 
 @frozen
@@ -59,22 +55,7 @@ def normal_name(name: str) -> str:
     Raises:
         DesiredError: no name of a key.
     """
-    if name.startswith(_PROC) and len(name) > len(_PROC):
-        raise DesiredError(
-            "",
-            "a key is named by its place below /proc/sys.",
-            hint=f"Write sysctl:{name.removeprefix(_PROC)}",
-            code="bad-resource-name",
-        )
-    key = slash_form(name)
-    parts = key.split("/")
-    if len(parts) < 2 or not all(map(_PART.fullmatch, parts)):  # noqa: PLR2004 - a directory and a file in it
-        raise DesiredError(
-            "",
-            f"'{name}' is no name of one kernel key: parts of letters, digits and _ . : @ + - between slashes.",
-            hint="Write sysctl:net/ipv4/ip_forward",
-            code="bad-resource-name",
-        )
+    key = normal_key(name)
     if len(file_name_of(key)) > NAME_MAX:
         raise DesiredError("", "the name is longer than that of a file can be.", code="bad-resource-name")
     return key

@@ -6,6 +6,7 @@ from typing import Final
 from attrs import frozen
 
 from datum_providers.shared.kernel import collapsed
+from datum_providers.shared.kernel_names import slash_form
 
 _COMMENT: Final = ("#", ";")
 _GLOB: Final = frozenset("*?[")
@@ -21,16 +22,6 @@ class Setting:
     value: str
     # Counted from 1.
     line: int
-
-
-def slash_form(name: str) -> str:
-    """Return the slash form of a key, by the rule of sysctl.d(5): the first separator decides.
-
-    Where that is a slash, dots are dots. Where it is a dot, dots and slashes change places, as
-    `net.ipv4.conf.eth0/100.forwarding` for the interface `eth0.100`.
-    """
-    first = next((letter for letter in name if letter in "./"), "/")
-    return name if first == "/" else name.translate(str.maketrans("./", "/."))
 
 
 def settings_of(text: str) -> Iterator[Setting]:

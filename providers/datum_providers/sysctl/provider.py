@@ -15,11 +15,12 @@ from datum.model.plan import Effect, Operation, Step
 from datum.provider.contract import CONTRACT_VERSION, FieldClass, ImplicitEdge, Removal, TargetIndex
 from datum.provider.host import HostReader, HostWriter
 from datum_providers.shared.above import edges_above
+from datum_providers.shared.kernel_names import KERNEL_KEY
 from datum_providers.sysctl.boot import FOLDERS, LAST
 from datum_providers.sysctl.desired import DesiredSysctl, is_of_a_key, normal_name, parse_sysctl
 from datum_providers.sysctl.doing import apply_sysctl
 from datum_providers.sysctl.look import observe_sysctls
-from datum_providers.sysctl.steps import KERNEL_KEY, plan_sysctl
+from datum_providers.sysctl.steps import plan_sysctl
 
 _SCHEMA: Final[JsonObject] = json.loads(Path(__file__).with_name("schema.json").read_bytes())
 

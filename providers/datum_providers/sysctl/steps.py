@@ -1,19 +1,16 @@
 """From what is observed of a kernel key to what is wanted: the step, and why it cannot be taken. Pure."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from datum.model.graph import NOTHING, Target
 from datum.model.observation import Absent, NotApplicable, Present, Unobservable
 from datum.model.plan import Change, Need, Operation, Step
 from datum.provider.host import FileKind
 from datum_providers.shared.kernel import NO_KERNEL, READ_ONLY
+from datum_providers.shared.kernel_names import KERNEL_KEY
 from datum_providers.shared.kinds import kind_of, residue_change
 from datum_providers.shared.other_kinds import in_place_of_file
 from datum_providers.sysctl.desired import FOLDER, DesiredSysctl
-
-KERNEL_KEY: Final = "kernel_key"
-"""Space of the keys of the running kernel, in slash form."""
 
 
 def plan_sysctl(desired: DesiredSysctl, observed: Present | Absent) -> Step | None:

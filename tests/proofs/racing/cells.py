@@ -12,6 +12,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from datum.host.residue import residue_name
+from tests.proofs.stage import WITHOUT_NAMESPACES
 
 BASE: Final = "/srv/mallory"
 VAULT: Final = "/srv/vault"
@@ -27,9 +28,16 @@ FILES: Final[Mapping[str, str]] = MappingProxyType(
         "files/tree/in": "new\n",
         "files/tree/new": "new\n",
         "files/tree/deep/in": "new\n",
+        # What stands in a cell.
+        "files/same/in": "old\n",
+        "files/same/deep/in": "old\n",
+        # A file where a directory stands.
+        "files/other/deep": "new\n",
+        "files/links/in": "new\n",
         "files/private/in": PRIVATE,
     }
 )
+LINKS: Final[Mapping[str, str]] = MappingProxyType({"files/links/new": "in", "files/links/deep/new": "in"})
 
 Line = list[Any]
 """One entry for `lay_out`: path, kind, content or target, mode, uid, gid."""
@@ -37,6 +45,8 @@ Line = list[Any]
 _OWN: Final = {"owner": "mallory", "group": "mallory"}
 _FILE: Final = {"content": "new\n", "mode": "0600", **_OWN}
 _LOSES: Final = {"allow": ["data_loss"]}
+_ACCEPTS: Final = "/bin/true"
+_REFUSES: Final = "/bin/false"
 
 
 @frozen
@@ -46,44 +56,172 @@ class Operation:
     type: str
     fields: Mapping[str, Any]
     stands: str = ""
-    is_guarded: bool = False
+    # The program that judges it before it is there, or after where there are no namespaces.
+    check: str = ""
+    # Whether a write was killed here before.
+    has_leftover: bool = False
+    # Whether something is mounted on what stands there, so that the user cannot rename it.
+    is_mounted: bool = False
+    # Whether its declaration is dropped: it is in sync before.
+    is_dropped: bool = False
+    # Of the groups that are judged by checks the one in which it is raced: the other refuses it, or does as without a
+    # check; empty: in both.
+    only: str = ""
 
     @property
     def is_folder(self) -> bool:
         """Whether the user may race inside of what stands there, too."""
         return self.stands.startswith("directory")
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether nothing is to come of it."""
+        return self.check == _REFUSES
+
+
+_UPDATED: Final = {"source": "files/tree", **_OWN, "exclusive": True}
 
 OPERATIONS: Final[Mapping[str, Operation]] = MappingProxyType(
     {
         "file-create": Operation("file", _FILE),
+        "file-seed": Operation("file", {**_FILE, "seed": True}),
         "file-update": Operation("file", _FILE, "file"),
         "file-attributes": Operation("file", {**_FILE, "content": "old\n"}, "file"),
         "file-validate": Operation("file", {**_FILE, "validate": ["/bin/true", "{path}"]}, "file"),
+        "file-in-place": Operation("file", _FILE, "file", is_mounted=True),
         "file-over-link": Operation("file", {**_FILE, **_LOSES}, "link"),
+        "file-over-pipe": Operation("file", {**_FILE, **_LOSES}, "pipe"),
         "file-over-directory": Operation("file", {**_FILE, **_LOSES}, "directory"),
         "file-remove": Operation("file", {"absent": True}, "file"),
+        "file-dropped": Operation("file", {"content": "old\n", "on_removal": "delete"}, "file", is_dropped=True),
+        "file-leftover": Operation("file", {"content": "old\n"}, "file", has_leftover=True),
+        "file-leftover-of-none": Operation("file", {"absent": True}, has_leftover=True),
         "directory-create": Operation("directory", {"mode": "0750", **_OWN}),
         "directory-attributes": Operation("directory", {"mode": "0750", **_OWN}, "directory"),
         "directory-exclusive": Operation("directory", {**_OWN, "exclusive": True, "recurse": True}, "directory"),
+        "directory-one-level": Operation("directory", {**_OWN, "exclusive": True}, "directory"),
         "directory-recursive": Operation("directory", {**_OWN, "recursive": ["owner", "group"]}, "directory"),
         "directory-over-file": Operation("directory", {"mode": "0750", **_OWN, **_LOSES}, "file"),
+        "directory-over-link": Operation("directory", {"mode": "0750", **_OWN, **_LOSES}, "link"),
         "directory-remove": Operation("directory", {"absent": True, **_LOSES}, "directory"),
+        "directory-leftover": Operation("directory", {}, "directory", has_leftover=True),
         "link-create": Operation("link", {"target": "new", **_OWN}),
         "link-repoint": Operation("link", {"target": "new", **_OWN}, "link"),
         "link-attributes": Operation("link", {"target": "old", **_OWN}, "link"),
+        "link-over-file": Operation("link", {"target": "new", **_OWN, **_LOSES}, "file"),
         "link-over-directory": Operation("link", {"target": "new", **_OWN, **_LOSES}, "directory"),
         "link-remove": Operation("link", {"absent": True}, "link"),
+        "link-leftover": Operation("link", {"target": "old"}, "link", has_leftover=True),
         "tree-create": Operation("tree", {"source": "files/tree", **_OWN}),
-        "tree-update": Operation("tree", {"source": "files/tree", **_OWN, "exclusive": True}, "directory"),
-        "check-file": Operation("file", _FILE, "file", is_guarded=True),
-        "check-attributes": Operation("file", {**_FILE, "content": "old\n"}, "file", is_guarded=True),
-        "check-link": Operation("link", {"target": "new", **_OWN}, "link", is_guarded=True),
-        "check-remove": Operation("directory", {"absent": True, **_LOSES}, "directory", is_guarded=True),
-        "check-tree": Operation(
-            "tree", {"source": "files/tree", **_OWN, "exclusive": True}, "directory", is_guarded=True
-        ),
+        "tree-update": Operation("tree", _UPDATED, "directory"),
+        "tree-links": Operation("tree", {"source": "files/links", **_OWN, "links": "keep"}, "directory"),
+        "tree-attributes": Operation("tree", {"source": "files/same", **_OWN, "mode": "0640"}, "directory"),
+        "tree-over-directory": Operation("tree", {"source": "files/other", **_OWN, **_LOSES}, "directory"),
+        "tree-remove": Operation("tree", {"absent": True, **_LOSES}, "directory"),
+        "tree-leftover": Operation("tree", {"source": "files/same"}, "directory", has_leftover=True),
         "command": Operation("command", {"run": ["touch", "x"], "user": "mallory"}),
+        "check-create": Operation("file", _FILE, check=_ACCEPTS, only="written"),
+        "check-file": Operation("file", _FILE, "file", _ACCEPTS),
+        "check-attributes": Operation("file", {**_FILE, "content": "old\n"}, "file", _ACCEPTS),
+        "check-link": Operation("link", {"target": "new", **_OWN}, "link", _ACCEPTS),
+        "check-remove": Operation("directory", {"absent": True, **_LOSES}, "directory", _ACCEPTS, only="check"),
+        "check-remove-file": Operation("file", {"absent": True}, "file", _ACCEPTS, only="written"),
+        "check-tree": Operation("tree", _UPDATED, "directory", _ACCEPTS),
+        "check-leftover": Operation("file", {"content": "old\n"}, "file", _ACCEPTS, has_leftover=True),
+        "check-refuses-create": Operation("file", _FILE, check=_REFUSES, only="written"),
+        "check-refuses-file": Operation("file", _FILE, "file", _REFUSES),
+        "check-refuses-attributes": Operation("file", {**_FILE, "content": "old\n"}, "file", _REFUSES, only="written"),
+        "check-refuses-link": Operation("link", {"target": "new", **_OWN}, "link", _REFUSES),
+        "check-refuses-remove": Operation("file", {"absent": True}, "file", _REFUSES, only="written"),
+    }
+)
+
+
+@frozen
+class Group:
+    """Operations that are raced in one pass."""
+
+    operations: tuple[str, ...]
+    # Classes and methods by which they write.
+    reaches: frozenset[str]
+    # Put before the command.
+    prefix: tuple[str, ...] = ()
+
+    @property
+    def windows(self) -> int:
+        """How many there are at most, of one race of one operation; a tree makes the same calls for each of its files.
+
+        What is judged by a check is written by what writes without one, and costs more.
+        """
+        return 3 if self.operations[0].startswith("check") else 6
+
+    @property
+    def is_written(self) -> bool:
+        """Whether what a check judges has to be there before."""
+        return bool(self.prefix)
+
+
+def _group(*types: str, reaches: tuple[str, ...], prefix: tuple[str, ...] = ()) -> Group:
+    other = "check" if prefix else "written"
+    of_types = (name for name in OPERATIONS if name.partition("-")[0] in types)
+    names = tuple(name for name in of_types if OPERATIONS[name].only != other)
+    return Group(names, frozenset(reaches), prefix)
+
+
+def _ways(of: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"{of}.{name}" for name in names)
+
+
+_STAGES: Final = _ways("StagingWriter", "write_file", "write_link", "set_attributes", "remove_residue")
+GROUPS: Final[Mapping[str, Group]] = MappingProxyType(
+    {
+        "file": _group(
+            "file",
+            reaches=(
+                *_ways("LocalWriter", "write_file", "set_attributes", "remove_file", "remove_residue"),
+                "StagingWriter.write_file",
+                "Put.commit",
+            ),
+        ),
+        "directory": _group(
+            "directory",
+            reaches=_ways(
+                "LocalWriter", "make_directory", "set_attributes", "remove_file", "remove_directory", "remove_residue"
+            ),
+        ),
+        "link": _group(
+            "link",
+            "command",
+            reaches=_ways("LocalWriter", "write_link", "set_attributes", "remove_file", "remove_residue", "run"),
+        ),
+        "tree": _group(
+            "tree",
+            reaches=_ways(
+                "LocalWriter",
+                *("write_file", "write_link", "make_directory", "set_attributes", "remove_directory", "remove_residue"),
+            ),
+        ),
+        "check": _group(
+            "check",
+            reaches=(
+                *_STAGES,
+                "StagingWriter.remove_directory",
+                *_ways("Put", "commit", "discard"),
+                *(f"{of}.commit" for of in ("AttributesChange", "Removal", "ResidueRemoval")),
+            ),
+        ),
+        "written": _group(
+            "check",
+            reaches=(
+                *_STAGES,
+                "StagingWriter.remove_file",
+                *_ways("Put", "keep", "restore", "drop"),
+                *_ways("AttributesChange", "keep", "restore", "drop"),
+                *_ways("Removal", "keep", "restore", "drop"),
+                "ResidueRemoval.drop",
+            ),
+            prefix=WITHOUT_NAMESPACES,
+        ),
     }
 )
 
@@ -110,7 +248,8 @@ RACES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
 
 def races_of(operation: Operation) -> list[str]:
     """Return the names of the races that concern an operation."""
-    return [name for name in RACES if operation.is_folder or not name.startswith("inner")]
+    missing = {"inner": not operation.is_folder, "target": operation.is_mounted}
+    return [name for name in RACES if not missing.get(name.partition("-")[0])]
 
 
 def _directory(path: str, uid: int, gid: int, text: str) -> Iterator[Line]:
@@ -128,10 +267,15 @@ def _file(path: str, uid: int, gid: int, text: str) -> Iterator[Line]:
     yield [path, "file", text, 0o640, uid, gid]
 
 
+def _pipe(path: str, uid: int, gid: int, text: str) -> Iterator[Line]:
+    yield [path, "fifo", "", 0o640, uid, gid]
+
+
 _KINDS: Final[Mapping[str, Callable[[str, int, int, str], Iterator[Line]]]] = {
     "directory": _directory,
     "link": _link,
     "file": _file,
+    "pipe": _pipe,
 }
 
 
@@ -144,6 +288,8 @@ def lay_out_vault() -> Iterator[Line]:
         yield [f"{VAULT}/{name}/secret", "file", SECRET, 0o600, 0, 0]
         if operation.stands:
             yield from _KINDS[operation.stands](f"{VAULT}/{name}/dir/x", 0, 0, SECRET)
+        if operation.has_leftover:
+            yield from _file(f"{VAULT}/{name}/dir/{TEMPORARY}", 0, 0, SECRET)
 
 
 def lay_out_cell(cell: str, name: str) -> Iterator[Line]:
@@ -156,10 +302,15 @@ def lay_out_cell(cell: str, name: str) -> Iterator[Line]:
     yield [f"{home}/hard", "hard", f"{vault}/secret", 0, 0, 0]
     for link, target in (("to-top", ""), ("to-dir", "/dir"), ("to-x", "/dir/x"), ("to-deep", "/dir/x/deep")):
         yield [f"{home}/{link}", "link", vault + target, 0, UID, GID]
-    stands = OPERATIONS[name].stands
-    if stands:
+    operation = OPERATIONS[name]
+    if operation.stands:
         # of a group that the user may give files to, too, so that there is an owner to change
-        yield from _KINDS[stands](f"{home}/top/dir/x", UID, CREW, "old\n")
+        yield from _KINDS[operation.stands](f"{home}/top/dir/x", UID, CREW, "old\n")
+    if operation.has_leftover:
+        yield from _file(f"{home}/top/dir/{TEMPORARY}", UID, GID, "half of someth")
+    if operation.is_mounted:
+        yield from _file(f"{home}/mounted", UID, CREW, "old\n")
+        yield [f"{home}/top/dir/x", "mount", f"{home}/mounted", 0, 0, 0]
 
 
 def declare(cell: str, name: str) -> dict[str, Mapping[str, Any]]:
@@ -170,8 +321,8 @@ def declare(cell: str, name: str) -> dict[str, Mapping[str, Any]]:
         return {f"command:{cell}": {**operation.fields, "directory": folder, "creates": f"{folder}/x"}}
     target = f"{operation.type}:{folder}/x"
     found: dict[str, Mapping[str, Any]] = {target: operation.fields}
-    if operation.is_guarded:
-        found[f"check:{cell}"] = {"run": ["/bin/true"], "guards": [target]}
+    if operation.check:
+        found[f"check:{cell}"] = {"run": [operation.check], "guards": [target]}
     return found
 
 

@@ -8,11 +8,15 @@ For the host's own Python, as root. `clear` is a kind, too: all that stands at t
 import json
 import os
 import shutil
+import subprocess
 import sys
 
 
 def make(path: str, kind: str, what: str, mode: int, uid: int, gid: int) -> None:
-    """Make one entry; `what` is a file's bytes, the other name of a hard link, the text of a symbolic link."""
+    """Make one entry; `what` is a file's bytes, the other name of a hard link, the text of a symbolic link.
+
+    Of a mount `what` is mounted on what stands there.
+    """
     if kind == "directory":
         os.mkdir(path)
     elif kind == "file":
@@ -22,6 +26,9 @@ def make(path: str, kind: str, what: str, mode: int, uid: int, gid: int) -> None
         os.mkfifo(path)
     elif kind == "hard":
         os.link(what, path)
+        return
+    elif kind == "mount":
+        subprocess.run(["mount", "--bind", what, path], check=True)
         return
     elif kind == "link":
         os.symlink(what, path)

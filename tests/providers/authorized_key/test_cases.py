@@ -59,7 +59,8 @@ def test_what_is_planned(case: KeyCase) -> None:
     assert step.operation == about["operation"]
     assert [[change.name, plain(change.before), plain(change.after)] for change in step.changes] == about["changes"]
     assert [[str(need.target), need.detail] for need in step.needs] == about.get("needs", [])
-    assert not PROVIDER.hazards(PROVIDER.parse(case.name, case.attributes), step)
+    hazards = PROVIDER.hazards(PROVIDER.parse(case.name, case.attributes), step)
+    assert sorted(hazards) == case.data.get("hazards", [])
 
 
 @every(case for case in CASES if "after" in case.data)

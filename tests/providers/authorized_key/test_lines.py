@@ -86,6 +86,9 @@ def test_nothing_else_is_touched(data: bytes) -> None:
     gone = without_key(data, FINGERPRINT)
     assert first_of(gone, FINGERPRINT)[0] is None
     others = [line.rstrip(b"\n") for line in split_lines(gone)]
+    assert [line for line in split_lines(gone) if BLOB not in line] == [
+        line for line in split_lines(data) if BLOB not in line
+    ]
     assert [line.rstrip(b"\n") for line in split_lines(without_key(after, FINGERPRINT))] == others
 
 

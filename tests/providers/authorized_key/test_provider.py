@@ -39,12 +39,12 @@ def index(*ids: str, homes: tuple[str, ...] = ()) -> Index:
     return Index({**found, **{Target("home", home): ResourceId("user", home.split()[0]) for home in homes}})
 
 
-@pytest.mark.parametrize("name", ["deploy/laptop", f"deploy/{FINGERPRINT}", "www-data/a.b_c@d+e-1"])
+@pytest.mark.parametrize("name", ["deploy/laptop", f"deploy/{FINGERPRINT}", "www-data/a.b_c@d+e-1", "deploy"])
 def test_names_are_kept(name: str) -> None:
     assert PROVIDER.normal_name(name) == name
 
 
-@pytest.mark.parametrize("name", ["deploy", "deploy/", "/x", "a b/x", "deploy/a/b", "deploy/-x", "deploy/SHA256:short"])
+@pytest.mark.parametrize("name", ["", "deploy/", "/x", "a b/x", "deploy/a/b", "deploy/-x", "deploy/SHA256:short"])
 def test_other_names_are_refused(name: str) -> None:
     with pytest.raises(DesiredError):
         PROVIDER.normal_name(name)

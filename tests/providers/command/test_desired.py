@@ -30,7 +30,7 @@ def test_everything_is_read() -> None:
         "environment": {"B": "2", "A": "1"},
         "stdin": "yes\n",
         "timeout": 7,
-        "provides": ["user:app", "group:5", "path:/opt/x", "user:app"],
+        "provides": ["user:app", "group:5", "path:/opt/x", "user:app", "kernel_key:net.ipv4.conf.eth0/1.forwarding"],
     }
     assert parse_command(attributes) == DesiredCommand(
         ("make", "install"),
@@ -44,7 +44,12 @@ def test_everything_is_read() -> None:
         {"A": "1", "B": "2"},
         b"yes\n",
         7.0,
-        (Target("group", "5"), Target("path", "/opt/x"), Target("user", "app")),
+        (
+            Target("group", "5"),
+            Target("kernel_key", "net/ipv4/conf/eth0.1/forwarding"),
+            Target("path", "/opt/x"),
+            Target("user", "app"),
+        ),
     )
 
 
@@ -115,6 +120,8 @@ def test_a_secret_is_handed_over_as_standard_input_only() -> None:
         ("provides", [1], "bad-value"),
         ("provides", ["user:a b"], "bad-account"),
         ("provides", ["path:x"], "bad-host-path"),
+        ("provides", ["kernel_key:forwarding"], "bad-resource-name"),
+        ("provides", ["kernel_key:/proc/sys/vm/swappiness"], "bad-resource-name"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_at_its_field(attribute: str, value: object, code: str) -> None:

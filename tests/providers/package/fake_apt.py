@@ -10,6 +10,7 @@ from datum.provider.host import Command, CommandOutcome
 from datum.testing.host import FakeHost
 from datum.testing.world import FakeFile, FakeWorld
 from datum_providers.package.versions import key_of
+from datum_providers.package.withheld import FOLDER
 
 STATUS = "/var/lib/dpkg/status"
 MARKS = "/var/lib/apt/extended_states"
@@ -71,10 +72,13 @@ class FakeApt:
     scopes: list[str] = field(factory=list)
     # The policy for services as each run of apt finds it.
     policies: list[str] = field(factory=list)
+    # What lies in the manager's directory for this boot then.
+    withheld: list[list[str]] = field(factory=list)
 
     def install_in(self, host: FakeHost, *stanzas: Stanza, interrupted: Sequence[Stanza] = ()) -> None:
         host.add_directory("/var/lib/dpkg/updates")
         host.add_directory("/usr/sbin")
+        host.add_directory(FOLDER)
         dpkg = Stanza("dpkg", "1.21.22", essential=True)
         host.add_file(STATUS, "\n".join(each.text() for each in (dpkg, *stanzas)).encode())
         for number, stanza in enumerate(interrupted):
@@ -198,6 +202,7 @@ class FakeApt:
         self.scopes.append(command.scope)
         policy = world.files.get("/usr/sbin/policy-rc.d")
         self.policies.append(policy.data.decode() if policy else "")
+        self.withheld.append(sorted(path for path in world.files if path.startswith(f"{FOLDER}/")))
 
     def _update(self, world: FakeWorld) -> CommandOutcome:
         self.updates += 1

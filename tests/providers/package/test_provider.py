@@ -24,8 +24,9 @@ from datum_providers.package.apt import ENVIRONMENT, SCOPE
 from datum_providers.package.desired import DesiredPackage
 from datum_providers.package.doing import Staged
 from datum_providers.package.guarded import guards_access
-from datum_providers.package.policy import PATH, left_for, policy_text
+from datum_providers.package.policy import PATH, clear, left_for, policy_text
 from datum_providers.package.provider import PackageProvider
+from datum_providers.package.withheld import FOLDER
 from tests.providers.index import Index
 from tests.providers.package.fake_apt import MARKS, FakeApt, Stanza
 
@@ -269,6 +270,7 @@ def test_what_an_earlier_pass_began_and_does_not_end_is_told() -> None:
     assert f"{SCOPE}-*.scope" in seen.detail
 
 
+CONDITION = f"{FOLDER}/app.service.d/zz-datum-apt.conf"
 AROUND = index(
     ("package", "app", "package:app"),
     ("unit_state", "app.service", "service:app"),
@@ -287,6 +289,35 @@ def test_services_of_the_fleet_are_not_started_by_installing() -> None:
     assert "app|app.service|app.socket)" in apt.policies[0]
     assert "runs" not in apt.policies[0]
     assert PATH not in host.files
+
+
+def test_what_a_package_brings_is_withheld_also_from_scripts_that_ask_nobody() -> None:
+    """But not what is there already, which its timer may start meanwhile."""
+    apt = FakeApt({"app": ["1"]})
+    host = arranged(apt)
+    host.add_unit("runs.service", active="active")
+    host.add_unit("app.socket", active="failed")
+    host.add_directory(f"{FOLDER}/app.service.d")
+    host.add_file(f"{FOLDER}/app.service.d/other.conf", b"")
+    commit(host, related("app", AROUND))
+    (found,) = apt.withheld
+    assert found == [f"{FOLDER}/app.service.d", f"{FOLDER}/app.service.d/other.conf", CONDITION]
+    reloads = [entry.method for entry in host.journal if entry.method == "daemon_reload"]
+    assert len(reloads) == 2, "before and after"
+    assert CONDITION not in host.files
+    assert f"{FOLDER}/app.service.d/other.conf" in host.files
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_what_a_kill_left_withheld_is_found_by_the_policy(is_written: bool) -> None:
+    host = arranged(FakeApt({}), Stanza("app"))
+    host.add_file(PATH, policy_text(["app.service"], ["app"], ["app.service", "gone.service"]).encode())
+    if is_written:
+        host.add_directory(f"{FOLDER}/app.service.d")
+        host.add_file(CONDITION, b"")
+    host.add_directory(f"{FOLDER}/gone.service.d")
+    assert clear(host.writer())
+    assert [path for path in host.files if path.startswith(f"{FOLDER}/") or path == PATH] == []
 
 
 def test_without_a_service_manager_nothing_is_started() -> None:

@@ -153,6 +153,16 @@ def test_a_package_is_its_own_by_the_name(package: str, name: str, is_its: bool)
     assert bool(found) is is_its
 
 
+def test_it_comes_after_configuration_of_its_name_that_it_does_not_list() -> None:
+    places = ("/etc/app/a", "/etc/app", "/etc/app.conf", "/etc/default/app", "/etc/app/b", "/etc/app/c", "/etc/apple/a")
+    index = index_of({f"path {path}": f"file:{path}" for path in places})
+    found = PROVIDER.edges(service("app@one", restart_on=["file:/etc/app/b"], reload_on=["file:/etc/app/c"]), index)
+    assert found == tuple(
+        ImplicitEdge(of(f"file:{path}"), "configuration of its name", DependencyKind.AFTER, soft=True)
+        for path in ("/etc/app", "/etc/app.conf", "/etc/default/app", "/etc/app/a")
+    )
+
+
 def test_a_socket_does_not_come_after_itself() -> None:
     assert PROVIDER.edges(service("app.socket"), index_of({"unit_state app.socket": "service:app.socket"})) == ()
 

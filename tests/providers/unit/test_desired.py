@@ -6,7 +6,9 @@ from datum.model.content import Content
 from datum.model.manifest import AttributeValue
 from datum.model.plan import Operation
 from datum.provider.contract import DesiredError
+from datum_providers.service.desired import normal_name as normal_service_name
 from datum_providers.shared.units import UnitName
+from datum_providers.timer.desired import normal_name as normal_timer_name
 from datum_providers.unit.desired import DesiredUnit, normal_name, parse_unit
 
 
@@ -46,6 +48,20 @@ def test_what_is_no_unit_file_is_refused_with_the_right_name(name: str, hint: st
     with pytest.raises(DesiredError) as caught:
         normal_name(name)
     assert (caught.value.attribute, caught.value.code, caught.value.hint) == ("", "bad-unit-name", hint)
+
+
+@pytest.mark.parametrize("reserved", ["datum-notify", "datum-lifeline"])
+def test_names_of_the_agent_are_for_nobody_else(reserved: str) -> None:
+    """Of whatever kind, with drop-ins and instances; by unit files, services and timers alike."""
+    own = [f"{reserved}.service", f"{reserved}.timer", f"{reserved}@.service", f"{reserved}@a.service/override"]
+    refused = [(normal_name, name) for name in (*own, "datum-.service/nice")]
+    refused += [(normal_service_name, name) for name in (reserved, f"{reserved}.path", f"{reserved}@a")]
+    for read, name in [*refused, (normal_timer_name, reserved)]:
+        with pytest.raises(DesiredError) as caught:
+            read(name)
+        assert (caught.value.attribute, caught.value.code) == ("", "unit-reserved")
+    assert normal_name(f"{reserved}-2.service/a") == f"{reserved}-2.service/a"
+    assert normal_name("datum.service/nice") == "datum.service/nice"
 
 
 @pytest.mark.parametrize("field", ["content", "source", "template"])

@@ -210,7 +210,7 @@ def test_a_useradd_that_lies_is_told(files: Files, monkeypatch: pytest.MonkeyPat
 def test_account_files_that_cannot_be_read_are_told(files: Files) -> None:
     (files.root / "etc/passwd").unlink()
     (files.root / "etc/passwd").mkdir()
-    assert "etc/passwd cannot be read" in told(lambda: files.make(refuse), StateError, "source-account-not-made")
+    assert "etc/passwd: Is a directory." in told(lambda: files.make(refuse), StateError, "source-account-not-made")
 
 
 def test_nothing_of_another_root_is_run(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,5 +252,20 @@ def test_the_account_that_reads_revisions_is_told_for_what_it_does() -> None:
     """No key of the configuration names another one."""
     found = unfit("datum-resolve", ("has a password",))
     assert "What reads revisions should be able to do nothing else." in found.detail
+    assert found.summary == "The account that reads revisions is one of another kind."
     assert "source.account" not in found.hint
+    assert unfit("datum-source", ("has a password",)).summary == "The account of the source is one of another kind."
     assert "source.account" in unfit("datum-source", ("has a password",)).hint
+
+
+def test_each_account_that_could_not_be_made_is_told_for_what_it_does(
+    files: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    run = answering(CommandOutcome(1, b"", b"no\n"))
+    for name, role in (("datum-resolve", "that reads revisions"), ("datum-source", "of the source")):
+        with pytest.raises(StateError) as caught:
+            files.make(run, name=name)
+        (found,) = caught.value.diagnostics
+        assert found.summary == f"The account {role} could not be made."
+        assert f"'{name}'" in found.detail

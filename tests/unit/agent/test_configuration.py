@@ -139,8 +139,3 @@ def test_a_folder_that_is_there_keeps_its_mode(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir(mode=0o700)
     write_whole(tmp_path / "own" / "file", b"", mode=0o644)
     assert (tmp_path / "own").stat().st_mode & 0o777 == 0o700
-
-
-def test_a_file_can_be_later_than_the_clock_says(tmp_path: Path) -> None:
-    write_whole(tmp_path / "file", b"", mode=0o644, later_than=1 << 62)
-    assert (tmp_path / "file").stat().st_mtime_ns == (1 << 62) + 1

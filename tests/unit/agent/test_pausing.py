@@ -1,10 +1,12 @@
 """What can be asked of `datum pause`, and what a pass says of a pause."""
 
 import pytest
+from attrs import evolve
 
 from datum.agent.desired import Wanted
 from datum.agent.pauses import TOLD_FOR, in_words, pause_words
 from datum.agent.pausing import read_duration, read_only
+from datum.agent.settings import Options, read_settings
 from datum.diagnostics import Severity
 from datum.errors import UsageError
 from datum.model.moment import parse_moment
@@ -89,7 +91,8 @@ def test_what_is_no_resource_is_refused(text: str, what: str) -> None:
 def words(pause: Pause | None, now: int) -> list[tuple[str, str, str, str]]:
     wanted = Wanted(manifest(), graph_of(declare("fake:b")), MemoryTree({}), Machine())
     trail = (declared_by(1, declare("fake:a")),)
-    found = pause_words(pause, now, wanted, trail, " --root /r")
+    settings = evolve(read_settings(Options(repo="/r", host="web1", root="/tmp")), where=" --root /r")
+    found = pause_words(pause, now, wanted, trail, settings, {"fake"})
     return [(item.code, str(item.severity), item.detail, item.hint) for item in found]
 
 
@@ -106,6 +109,14 @@ def test_what_it_names_and_nothing_declares_is_a_warning() -> None:
     assert "The rest is kept as declared." in paused[2]
     assert (unknown[0], unknown[1]) == ("pause-names-nothing", str(Severity.WARNING))
     assert "declares fake:typo." in unknown[2]
+
+
+def test_a_type_that_there_is_none_of_is_a_warning_of_its_own() -> None:
+    """It is not told twice, and says what there is."""
+    _, unknown = words(evolve(SOME, only=(rid("bogus:*"), rid("fake:a"))), NOON)
+    assert unknown[:2] == ("pause-names-no-type", str(Severity.WARNING))
+    assert unknown[2] == "bogus:*: nothing is paused by that. The types are fake."
+    assert "correct 'only' in /tmp/var/lib/datum/pause.yaml" in unknown[3]
 
 
 @pytest.mark.parametrize(("now", "codes"), [(0, ["pause-over"]), (TOLD_FOR - 1, ["pause-over"]), (TOLD_FOR, [])])

@@ -1,5 +1,6 @@
 """Who reads revisions for a command."""
 
+import ctypes
 import os
 import pwd
 from pathlib import Path
@@ -21,6 +22,7 @@ from datum.model.revision import Revision
 from datum.registry.discover import find_providers
 from tests.git_repository import GitRepository
 
+PR_GET_DUMPABLE, PR_SET_DUMPABLE = 3, 4
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up rights")
 
 
@@ -40,6 +42,20 @@ def test_an_ordinary_user_reads_himself(monkeypatch: pytest.MonkeyPatch) -> None
     given = ports()
     with reading(given, is_running_system=True) as own:
         assert own is given
+
+
+@needs_root
+@pytest.mark.parametrize("is_running_system", [True, False])
+def test_no_core_of_root_is_written_from_then_on(is_running_system: bool) -> None:
+    """The command is about to read what servers are shown."""
+    libc = ctypes.CDLL(None)
+    before = libc.prctl(PR_GET_DUMPABLE)
+    libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)
+    try:
+        with reading(ports(), is_running_system=is_running_system):
+            assert libc.prctl(PR_GET_DUMPABLE) == 0
+    finally:
+        libc.prctl(PR_SET_DUMPABLE, before, 0, 0, 0)
 
 
 @needs_root

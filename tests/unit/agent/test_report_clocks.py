@@ -5,7 +5,7 @@ from pathlib import Path
 
 from attrs import evolve
 
-from datum.agent.reports import LEFT, QUIET_KEPT, left_at, list_reports, read_report, with_own_id, write_report
+from datum.agent.reports import QUIET_KEPT, list_reports, read_report, with_own_id, write_report
 from tests.unit.agent.test_reports import BIG, at, kept, no_complaint, write
 
 YEARS = 14 * 365 * 24 * 60
@@ -36,14 +36,6 @@ def test_the_time_of_a_file_that_is_ahead_is_counted_on_from(tmp_path: Path) -> 
     for minute in (1, 2, 3):
         write(tmp_path, at(minute, changed=True))
     assert kept(tmp_path) == [at(minute).id for minute in range(4)]
-
-
-def test_a_report_is_later_than_the_record_of_leaving(tmp_path: Path) -> None:
-    """Else what passes ran since would not count, on a host whose clock was set back."""
-    (tmp_path / LEFT).touch()
-    os.utime(tmp_path / LEFT, ns=(1 << 62, 1 << 62))
-    write(tmp_path, at(0))
-    assert list_reports(tmp_path)[-1].order[0] > left_at(tmp_path) == 1 << 62
 
 
 def test_the_same_second_and_process_id_again_is_another_report(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,6 @@ from datum.agent import unit_files, units
 from datum.agent.settings import Settings
 from datum.agent.units import (
     BOOT_TIMER,
-    RESERVED,
     SERVICE,
     TIMER,
     UNITS,
@@ -28,6 +28,7 @@ from datum.agent.units import (
 from datum.errors import DatumError, SettingsError, StateError, UsageError
 from datum.model.identity import HostName
 from datum.provider.host import Command, CommandOutcome, HostError
+from datum.provider.own_units import RESERVED
 
 OWN: Final = "etc/systemd/system"
 PACKAGED: Final = "usr/lib/systemd/system"
@@ -52,6 +53,11 @@ class Systemctl:
         return CommandOutcome(
             0, self.answers.get(" ".join(w for w in words if not w.startswith("-")), "").encode(), b""
         )
+
+    @property
+    def verbs(self) -> list[str]:
+        """What it was asked for, without about what."""
+        return [words[0] for words in self.asked]
 
 
 def settings_at(root: Path, *, config: str = "/etc/datum/agent.yaml") -> Settings:
@@ -232,7 +238,7 @@ def test_without_systemctl_nothing_has_to_be_switched_off(settings: Settings) ->
 
 SHOWN: Final = "\n\n".join(
     f"Id={unit}\nLoadState=loaded\nUnitFileState={{state}}\nActiveState={{active}}\n"
-    f"FragmentPath=/{PACKAGED}/{unit}\nDropInPaths=/a.conf /b.conf\nNeedDaemonReload=yes\nResult=exit-code\n"
+    f"FragmentPath=/{PACKAGED}/{unit}\nDropInPaths={{drop_ins}}\nNeedDaemonReload={{stale}}\nResult=exit-code\n"
     "ExecMainStatus=69\nNextElapseUSecRealtime=Mon 2026-11-30 20:05:07 UTC"
     for unit in UNITS
 )
@@ -243,14 +249,15 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Systemctl]:
     """Give what makes a service manager that has the units in some state."""
     monkeypatch.setattr(units, "_has_manager", lambda _settings: True)
 
-    def make(*, state: str, active: str) -> Systemctl:
-        return Systemctl({f"show {' '.join(UNITS)}": SHOWN.format(state=state, active=active)})
+    def make(*, state: str, active: str, stale: str = "no", drop_ins: str = "") -> Systemctl:
+        shown = SHOWN.format(state=state, active=active, stale=stale, drop_ins=drop_ins)
+        return Systemctl({f"show {' '.join(UNITS)}": shown})
 
     return make
 
 
 def test_a_running_manager_says_how_the_units_stand(settings: Settings, running: Callable[..., Systemctl]) -> None:
-    one = standing(settings, running(state="enabled", active="active"))[1]
+    one = standing(settings, running(state="enabled", active="active", stale="yes", drop_ins="/a.conf /b.conf"))[1]
     assert (one.name, one.load, one.file, one.enabled, one.active) == (
         TIMER,
         "loaded",
@@ -294,10 +301,40 @@ def test_a_running_manager_reads_what_was_written_or_removed(
     run = running(state="disabled", active="inactive")
     install_units(settings, run, executable=DATUM)
     install_units(settings, run, executable=DATUM)
-    assert run.asked == [("daemon-reload",)]
+    assert run.verbs == ["daemon-reload", "show"]
     remove_units(settings, run)
     remove_units(settings, run)
-    assert run.asked == [("daemon-reload",), ("daemon-reload",)]
+    assert run.verbs == ["daemon-reload", "show"] * 2
+
+
+def test_what_a_killed_command_had_written_or_removed_is_read_by_the_next(
+    settings: Settings, running: Callable[..., Systemctl]
+) -> None:
+    """It was killed before the daemon-reload, or that was refused: no file changes any more."""
+    refused = running(state="enabled", active="active")
+    refused.refuses = "daemon-reload"
+    for act in (partial(install_units, executable=DATUM), remove_units):
+        with pytest.raises(StateError) as caught:
+            act(settings, refused)
+        assert code_of(caught.value) == "timer-refused"
+        again = running(state="enabled", active="active", stale="yes")
+        assert act(settings, again) == ()
+        assert again.verbs == ["show", "daemon-reload"]
+
+
+def test_a_drop_in_that_the_manager_does_not_know_of_is_read(tmp_path: Path, running: Callable[..., Systemctl]) -> None:
+    """It does not say that it is stale where the folder of the drop-in is new."""
+    settings = settings_at(tmp_path, config="/srv/agent.yaml")
+    pack(tmp_path)
+    for act in (partial(install_units, executable=DATUM), remove_units):
+        act(settings, running(state="enabled", active="active"))
+        is_there = unit_files.has_drop_in(settings)
+        unread = running(state="enabled", active="active", drop_ins="" if is_there else unit_files.DROP_IN)
+        assert act(settings, unread) == ()
+        assert unread.verbs == ["show", "daemon-reload"]
+        read = running(state="enabled", active="active", drop_ins=unit_files.DROP_IN if is_there else "")
+        act(settings, read)
+        assert read.verbs == ["show"]
 
 
 def test_reserved_names_are_shipped_by_nobody() -> None:

@@ -10,13 +10,19 @@ import pytest
 
 from datum.agent.ports import COMMITTING, show_nothing
 from datum.agent.settings import Options
-from datum.cli.effects import PATIENCE, Progress, Signals, make_ports, pass_ports
+from datum.cli.asking import clear_line
+from datum.cli.effects import PATIENCE, Progress, Signals, looking_ports, make_ports, pass_ports
 from datum.model.plan import Operation
-from tests.unit.cli.screen import Terminal, is_harmless
+from tests.unit.cli.screen import Terminal, coloured, is_harmless
 from tests.unit.report.samples import action
 
 # Another root: revisions are read by this process.
 BELOW = Options(root="/usr")
+
+
+@pytest.fixture(autouse=True)
+def _usual_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    coloured(monkeypatch)
 
 
 @pytest.fixture
@@ -81,6 +87,22 @@ def test_progress_is_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch) ->
     progress.clear()
     progress.clear()
     assert screen.getvalue().endswith("closing\r\x1b[K")
+
+
+@pytest.mark.parametrize(("term", "shows"), [("dumb", False), ("unknown", False), ("xterm", True), ("", True)])
+def test_a_terminal_without_control_sequences_shows_no_progress(
+    monkeypatch: pytest.MonkeyPatch, term: str, *, shows: bool
+) -> None:
+    """A line that cannot be taken away again would stay between the answers."""
+    screen = Terminal()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("TERM", term)
+    with pass_ports(BELOW) as ports:
+        assert (ports.progress != show_nothing) is shows
+    with looking_ports(BELOW) as (ports, _):
+        assert (ports.progress != show_nothing) is shows
+    clear_line()
+    assert screen.getvalue() == "\r\x1b[K" * shows
 
 
 def test_short_commands_show_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,6 +41,7 @@ class ThingProvider:
             "text": {"type": "string"},
             "number": {"type": "integer", "minimum": 0, "description": "How many."},
             "flag": {"type": "boolean"},
+            "clears": {"type": "boolean", "x-datum": "removes"},
             "list": {"type": "array", "items": {"type": "string"}},
             "map": {"type": "object", "additionalProperties": {"type": ["string", "integer"]}},
             "level": {"enum": ["low", "high"]},

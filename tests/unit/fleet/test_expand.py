@@ -106,6 +106,7 @@ def test_for_each_null_is_as_if_never_said() -> None:
         ("'thing:a': {requires: [thing:A]}", "name-not-normal"),
         ("'thing:a': {requires: '${machine.cpus}'}", "late-not-here"),
         ("'thing:a': {source: '${machine.arch}'}", "late-not-here"),
+        ("'thing:a': {clears: '${machine.cpus > 4}'}", "late-not-here"),
         ("'thing:a': {list: ['${machine.arch}']}", "late-not-here"),
         ("'thing:a': {map: {a: '${machine.arch}'}}", "late-not-here"),
     ],

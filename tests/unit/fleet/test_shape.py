@@ -39,6 +39,7 @@ def test_lists_and_maps() -> None:
 
 def test_annotations() -> None:
     assert shape_of({"x-datum": "quoted"}).is_quoted
+    assert shape_of({"x-datum": "removes"}).removes
     for name in ("source", "template", "folder", "parts", "slot"):
         assert shape_of({"x-datum": name}).content == name
     assert shape_of({"x-datum": "instruction"}).content == ""

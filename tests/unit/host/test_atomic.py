@@ -362,7 +362,7 @@ def test_directory_is_complete_when_it_gets_its_name(tmp_path: Path, mode: str |
 
 
 @pytest.mark.parametrize("kind", ["regular", "link", "directory"])
-@pytest.mark.parametrize("call", ["fsync", "rename", "symlink", "mkdir", "chown", "fchmod"])
+@pytest.mark.parametrize("call", ["fsync", "link", "rename", "symlink", "mkdir", "chown", "fchmod"])
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC, errno.EROFS])
 def test_every_failure_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, call: str, code: int
@@ -376,7 +376,7 @@ def test_every_failure_leaves_nothing(
     else:
         monkeypatch.setattr(os, call, broken)
     applies = {
-        "regular": {"fsync", "rename", "fchmod"},
+        "regular": {"fsync", "link", "rename", "fchmod"},
         "link": {"fsync", "rename", "symlink"},
         "directory": {"fsync", "_rename", "mkdir", "fchmod"},
     }

@@ -392,6 +392,14 @@ def test_a_mount_point_is_written_in_place_and_put_back(root: Path) -> None:
             writer.write_file("/etc/bound", wanted(b"good\n"))
             assert (root / "real").read_bytes() == b"good\n"
             assert writer.remarks == [REMARK, "not_atomic"] * 2
+        with LocalHost(str(root)) as host:
+            staging = host.staging()
+            staging.write_link("/etc/bound", LinkWrite("x", takes=()))
+            with refused() as found:
+                staging.judge([check()])
+            staging.discard()
+            assert found[0].failure is FailureCause.BUSY
+            assert (root / "real").read_bytes() == b"good\n"
         return [name for name in names(root / "etc") if name.startswith(".")]
 
     assert in_child(work) == []

@@ -35,6 +35,22 @@ def test_folders_are_kept_open_up_to_a_bound(tmp_path: Path, walker: Walker) -> 
     assert open_files() == before - 1
 
 
+def test_a_folder_that_is_opened_and_tells_nothing_is_said_and_closed(
+    tmp_path: Path, walker: Walker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a program shows to one user alone (FUSE) answers even root so."""
+    (tmp_path / "private").mkdir()
+
+    def deny(_fd: int) -> os.stat_result:
+        raise PermissionError(errno.EACCES, "denied")
+
+    before = open_files()
+    with monkeypatch.context() as patch, pytest.raises(HostError, match="Cannot look at '/private'") as raised:
+        patch.setattr(os, "fstat", deny)
+        walker.folder("/private/x")
+    assert (raised.value.cause, open_files()) == (Cause.DENIED, before)
+
+
 def test_topmost_missing_component_is_named(tmp_path: Path, walker: Walker) -> None:
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/file").touch()

@@ -6,8 +6,9 @@ import pytest
 
 from datum.model.graph import Target
 from datum.model.manifest import Resource
+from datum.model.observation import Observation
 from datum.model.plan import Plan, VerdictKind
-from tests.unit.fakes import HIDDEN, IN_SYNC, action_of, declare, plan_of, rid
+from tests.unit.fakes import HIDDEN, IN_SYNC, OTHER, action_of, declare, plan_of, rid
 
 UNIT = "unit:nginx.service"
 NEEDY: dict[str, Any] = {"needs": [UNIT]}
@@ -48,6 +49,25 @@ ANYTHING: dict[str, Any] = {"may_make": ["unit:*"]}
 )
 def test_the_likeliest_is_waited_for(resources: list[Resource], others: dict[str, list[str]], expected: str) -> None:
     assert waits_for(*resources, **others) == expected
+
+
+@pytest.mark.parametrize(
+    ("maker", "folder", "others", "expected"),
+    [
+        ({"makes": ["path:/srv/data"]}, {"requires": ["fake:mount"]}, {}, ["fake:mount"]),
+        ({"makes": ["path:/srv/data"]}, {}, {}, []),
+        ({"makes": ["path:/srv"]}, {"requires": ["fake:mount"]}, {}, []),
+        ({"may_make": ["path:/srv/data"]}, {"requires": ["fake:mount"]}, {}, []),
+        ({"makes": ["path:/srv/data"]}, {"requires": ["fake:mount"], "value": "x"}, {"folder:/srv/data": OTHER}, []),
+    ],
+    ids=["made", "not-required", "another-path", "perhaps", "there"],
+)
+def test_what_another_action_makes_first_is_known_after_it(
+    maker: dict[str, Any], folder: dict[str, Any], others: dict[str, Observation], expected: list[str]
+) -> None:
+    """The directory of a mount point is there when its turn comes."""
+    plan = plan_of(declare("fake:mount", **maker), declare("folder:/srv/data", **folder), seen=others)
+    assert list(map(str, action_of(plan, "folder:/srv/data").known_after)) == expected
 
 
 def test_what_may_bring_anything_of_another_space_brings_nothing() -> None:

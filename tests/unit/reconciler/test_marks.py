@@ -251,6 +251,22 @@ def test_a_mark_stays_for_a_failed_change_that_left_something(kind: type[Batch],
     assert made.unit().owes == owes
 
 
+def test_what_could_not_be_verified_skips_the_refresh() -> None:
+    """A type says that it is done, and it is not: the mark stays for the pass that mends it."""
+
+    def lie(writer: HostWriter, desired: DesiredFile, step: Step) -> None:
+        writer.write_file(desired.path, FileWrite(Content.from_bytes(b"ne")))
+
+    made = scene(web(SLOW), declare(SLOW, content="new\n"), providers={"scripted": AtOnce(lie)})
+    made.bench.host.add_file("/etc/a", b"old\n")
+    made.bench.host.add_content(Content.from_bytes(b"ne"), b"ne")
+    results = made.run()
+    assert told(results) == [f"mark {WEB} applied", f"update {SLOW} unverified", f"restart {WEB} skipped"]
+    assert of(results, f"restart {WEB}").blocked_by == rid(SLOW)
+    assert made.manager.calls == ["mark web restart"]
+    assert made.unit().owes == "restart"
+
+
 def test_a_mark_stays_when_one_of_its_changes_was_made() -> None:
     made = scene(
         web("batch:/etc/a", B), declare("batch:/etc/a", content="n"), *files(B),

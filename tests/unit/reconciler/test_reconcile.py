@@ -113,7 +113,7 @@ def test_what_was_to_be_brought_before_and_was_not_is_a_failure() -> None:
     """A service whose package brings no such unit: nothing that is planned anew can help."""
     hold = Hold(HoldReason.CHANGED_UNDER_US, "There is no unit s. package:p was to bring the unit s.", "correct it")
     bench = Bench((declare(A, content="a\n"),))
-    (result,) = bench.run(replan=lambda *_: Replan(hold=hold, is_impossible=True))
+    (result,) = bench.run(replan=lambda *_, **__: Replan(hold=hold, is_impossible=True))
     assert (result.outcome, result.cause) == (Outcome.FAILED, FailureCause.IMPOSSIBLE)
     (found,) = result.diagnostics
     assert (found.code, found.detail, found.hint) == ("not-brought", hold.detail, hold.release)

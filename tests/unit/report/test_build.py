@@ -53,6 +53,29 @@ def test_only_newlines_end_lines(odd: str) -> None:
     assert diff(f"a{odd}b\n", f"a{odd}c\n") == f"@@ -1 +1 @@\n-a{odd}b\n+a{odd}c\n"
 
 
+def numbered(*odd: int, until: int = 100) -> list[str]:
+    return [f"{number} odd" if number in odd else f"{number}" for number in range(1, until + 1)]
+
+
+@pytest.mark.parametrize(
+    ("odd", "wanted"),
+    [
+        ((50,), ["@@ -47,7 +47,7 @@", " 47", " 48", " 49", "-50", "+50 odd", " 51", " 52", " 53"]),
+        ((1,), ["@@ -1,4 +1,4 @@", "-1", "+1 odd", " 2", " 3", " 4"]),
+        (
+            (10, 90),
+            [
+                *("@@ -7,7 +7,7 @@", " 7", " 8", " 9", "-10", "+10 odd", " 11", " 12", " 13"),
+                *("@@ -87,7 +87,7 @@", " 87", " 88", " 89", "-90", "+90 odd", " 91", " 92", " 93"),
+            ],
+        ),
+    ],
+)
+def test_of_what_does_not_change_three_lines_are_shown_on_each_side(odd: tuple[int, ...], wanted: list[str]) -> None:
+    before, after = ("\n".join([*lines, ""]) for lines in (numbered(), numbered(*odd)))
+    assert diff(before, after).splitlines() == wanted
+
+
 def test_new_file_is_all_added() -> None:
     """Nothing was there before."""
     assert diff(None, "a\nb\n", old=None) == "@@ -0,0 +1,2 @@\n+a\n+b\n"

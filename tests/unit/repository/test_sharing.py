@@ -4,13 +4,18 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
+from attrs import evolve
 
 from datum.errors import StateError
 from datum.host.program import run_program
+from datum.model.revision import Revision
 from datum.repository.account import SourceAccount, hand_over
-from datum.repository.sharing import share_store
+from datum.repository.mirror import Mirror
+from datum.repository.reading import Objects
+from datum.repository.sharing import borrowed, share_store
 from datum.repository.store import create_store
 
 GROUP = 65529
@@ -129,3 +134,96 @@ def test_what_is_handed_over_may_go_meanwhile(tmp_path: Path, monkeypatch: pytes
     hand_over(state / "quarantine", state / "mirror.git", SourceAccount(65534, GROUP, run_program))
     assert modes(state)["mirror.git/objects/pack/pack-x.pack"] == (GROUP, 0o440)
     assert (state / "quarantine").stat().st_uid == 65534
+
+
+def test_what_the_group_reads_already_is_read_where_it_lies(tmp_path: Path) -> None:
+    state = made(tmp_path)
+    share_store(state / "mirror.git", GROUP)
+    place = tmp_path / "place"
+    place.mkdir()
+    assert borrowed(state / "mirror.git", place, GROUP) == state / "mirror.git"
+    assert not list(place.iterdir())
+
+
+def test_what_it_may_not_read_is_read_in_a_copy_and_keeps_its_rights(tmp_path: Path) -> None:
+    """Whether a file of it is shut, the folder above, or all are another group's: as `--root` or a new account left."""
+    state = made(tmp_path)
+    (state / "mirror.git/link").symlink_to(state / "pointer.json")
+    pack = Path("objects/pack/pack-x.pack")
+
+    def borrow(name: str) -> Path:
+        before = {path: path.lstat().st_ctime_ns for path in (state, *state.rglob("*"))}
+        (tmp_path / name).mkdir()
+        copy = borrowed(state / "mirror.git", tmp_path / name, GROUP)
+        share_store(copy, GROUP)
+        assert {path: path.lstat().st_ctime_ns for path in (state, *state.rglob("*"))} == before
+        assert copy == tmp_path / name / "mirror.git"
+        assert (copy / pack).read_bytes() == b"PACK"
+        return copy
+
+    copy = borrow("never")
+    names = {str(path.relative_to(state / "mirror.git")) for path in (state / "mirror.git").rglob("*")}
+    assert {str(path.relative_to(copy)) for path in copy.rglob("*")} == names - {"link"}
+    share_store(state / "mirror.git", GROUP + 1)
+    borrow("other")
+    share_store(state / "mirror.git", GROUP)
+    (state / "mirror.git" / pack).chmod(0o400)
+    borrow("new")
+    share_store(state / "mirror.git", GROUP)
+    state.chmod(0o700)
+    borrow("above")
+
+
+class Opened:
+    """Notes from which repository it is to read."""
+
+    readers = GROUP
+
+    def __init__(self) -> None:
+        self.path = Path()
+
+    def use(self, path: Path) -> None:
+        self.path = path
+
+    def close(self) -> None: ...
+
+    def kind(self, _object_id: str) -> str | None:
+        return None
+
+
+def test_a_mirror_that_leaves_no_trace_is_read_in_a_copy_where_it_is_not_shared(tmp_path: Path) -> None:
+    """Whether those who read revisions may not read it, or the account of the source."""
+    state, opened = made(tmp_path), Opened()
+
+    def place_of(name: str, account: SourceAccount | None) -> Path:
+        place = tmp_path / name
+        place.mkdir()
+
+        def opener(path: Path) -> Objects:
+            opened.path = path
+            return cast(Objects, opened)
+
+        with Mirror.open(state, run_program, temporary=place, account=account, open_objects=opener) as mirror:
+            assert not mirror.has(Revision("1" * 40))
+            assert opened.path == (place if list(place.iterdir()) else state) / "mirror.git"
+            return opened.path.parent
+
+    account = SourceAccount(65534, 65534, run_program)
+    before = modes(state)
+    assert place_of("one", None) == tmp_path / "one"
+    assert place_of("two", account) == tmp_path / "two"
+    assert modes(state) == before
+    share_store(state / "mirror.git", GROUP)
+    assert place_of("three", None) == state
+    assert place_of("four", account) == tmp_path / "four"
+    assert place_of("five", evolve(account, readers=GROUP)) == state
+
+
+def test_a_folder_that_lets_the_group_of_the_readers_pass_lets_the_account(tmp_path: Path) -> None:
+    """It has that group beside its own; what the mirror was shared for before stays as it is."""
+    state = made(tmp_path)
+    share_store(state / "mirror.git", GROUP)
+    before = {path: path.lstat().st_ctime_ns for path in (state, *(state / "mirror.git").rglob("*"))}
+    hand_over(state / "quarantine", state / "mirror.git", SourceAccount(65534, 65534, run_program, readers=GROUP))
+    assert {path: path.lstat().st_ctime_ns for path in before} == before
+    assert modes(state)["."] == (GROUP, 0o710)

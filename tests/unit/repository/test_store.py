@@ -192,7 +192,14 @@ def test_a_replacement_stands_on_its_own(tmp_path: Path, made: Path) -> None:
 
 def test_leftovers_are_swept_and_nothing_else(made: Path) -> None:
     store.keep_commits(made, ["a" * 40])
-    stale = ("shallow.lock", "packed-refs.lock", "refs/datum/x.lock", "objects/info/x.lock", "objects/pack/tmp_pack_1")
+    # What git 2.39 makes on its way to what it writes, in a repository or beside its packs.
+    stale = (
+        *(f"{name}.lock" for name in ("shallow", "packed-refs", "config", "HEAD", "FETCH_HEAD", "index", "gc.pid")),
+        *("refs/datum/x.lock", f"refs/datum/{'b' * 40}.lock"),
+        *("objects/info/x.lock", "objects/info/commit-graph.lock", "objects/info/alternates.lock"),
+        *(f"objects/pack/{name}" for name in ("tmp_pack_1", "tmp_idx_1", "tmp_rev_1", ".tmp-4711-pack-1.pack")),
+        "objects/pack/multi-pack-index.lock",
+    )
     before = sorted(made.rglob("*"))
     for name in stale:
         (made / name).write_text("")

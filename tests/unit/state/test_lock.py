@@ -410,6 +410,30 @@ def test_the_free_lock_is_had_without_waiting_and_leaves_nothing(state: Path) ->
     taken(state, "two").release()
 
 
+def test_passes_of_two_state_directories_take_turns_where_they_share_a_host(tmp_path: Path, state: Path) -> None:
+    """Who waits says for which one; a killed one keeps nobody waiting; and below other roots there is no such lock."""
+    other, host = tmp_path / "other", tmp_path / "host.lock"
+    with running(acquire(state, "one", wait=0, host_lock=host)):
+        with pytest.raises(PassInProgressError) as caught:
+            acquire(other, "one", wait=0, host_lock=host)
+        assert f"a pass with the state directory {state} comes first" in str(caught.value)
+        assert queued(other) == []
+        running(acquire(other, "one", wait=0)).release()
+    running(acquire(other, "one", wait=0, host_lock=host)).release()
+    child = os.fork()
+    if not child:
+        acquire(state, "one", wait=0, host_lock=host)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    with running(acquire(other, "one", wait=0, host_lock=host)):
+        assert host.read_text().startswith(f"{other}\n")
+    assert host.stat().st_mode & 0o777 == 0o600
+    with pytest.raises(StateError):
+        acquire(state, "one", wait=0, host_lock=tmp_path / "none" / "host.lock")
+    with running(acquire(state, "one", wait=0)):
+        pass
+
+
 def test_a_request_whose_turn_does_not_come_is_75_and_leaves_the_queue(state: Path) -> None:
     held = taken(state, "one")
     with pytest.raises(PassInProgressError) as caught:

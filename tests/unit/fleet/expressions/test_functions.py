@@ -17,6 +17,7 @@ from datum.model.json import JsonValue, freeze
 VALUES: Final[JsonValue] = freeze(
     {"s": "b a", "n": 5, "f": 2.5, "l": ["b", "a", "b"], "m": {"z": 1, "a": [2]}, "e": [], "t": True, "none": None}
 )
+WORDS: Final = r'"a b" "$$x" "100%%" "c\\" "\"" ";" "" "5" "true"'
 
 
 def of(source: str) -> object:
@@ -66,6 +67,9 @@ def refused(source: str) -> str:
         ("null_is_a_name_only | default(none) | to_json", "null"),
         ('"it\'s" | quote', "'it'\"'\"'s'"),
         ("5 | quote", "5"),
+        (r"['a b', '$x', '100%', 'c\\', '\"', ';', '', 5, true] | systemd_words", WORDS),
+        ("['\x01', 'a\nb', '\x7f', 'ü'] | systemd_words", r'"\x01" "a\x0ab" "\x7f" "ü"'),
+        ("[] | systemd_words", ""),
         ("'a\n\nb' | indent", "a\n\n    b"),
         ("'a\nb' | indent(1, true)", " a\n b"),
         ("'\nb' | indent(1, first=true)", "\n b"),
@@ -104,6 +108,7 @@ def test_filters_give(source: str, wanted: JsonValue) -> None:
             "1 | json_string",
             "'a' | replace('b')",
         ),
+        *("'a b' | systemd_words", "['\\0'] | systemd_words"),
         *("1 | lower(2)", "1 | min(other=2)", "'9999999999999999999' | int", "'9' | string | int(3)"),
         *("9007199254740991 | percent(101)", "'a' is starts_with 1", "1 is ends_with 'a'", "1 in 5", "1 in 'a'"),
     ],
