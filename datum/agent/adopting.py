@@ -83,7 +83,7 @@ def _look(origin: ResourceId, provider: AnyProvider, reader: HostReader) -> Mapp
             case Present():
                 return provider.adopt(origin.name, seen)
             case Absent():
-                raise _cannot(origin, "there is nothing of that name on this host.")
+                raise _nothing_there(origin, provider)
             case Unobservable():
                 raise _cannot(origin, f"it cannot be looked at: {seen.detail}")
     except DesiredError as error:
@@ -102,6 +102,13 @@ def _undeclared(origin: ResourceId, provider: AnyProvider) -> Any:
         # The type's own words say why, before it is asked for what nobody declared.
         provider.adopt(origin.name, Present({}))
     return provider.parse(origin.name, {})
+
+
+def _nothing_there(origin: ResourceId, provider: AnyProvider) -> UsageError:
+    """Return that there is nothing; where something may be that does not count, the type says what to do."""
+    hint = str(provider.schema.get("x-nothing-there", "")).replace("{name}", origin.name)
+    detail = "nothing of that name counts as there." if hint else "there is nothing of that name on this host."
+    return _cannot(origin, detail, hint)
 
 
 def _cannot(origin: ResourceId, detail: str, hint: str = "") -> UsageError:

@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from attrs import evolve
+
 from datum.diagnostics import Diagnostic
 from datum.errors import RepositoryError, RevisionRefusedError
 from datum.model.revision import Revision
@@ -11,13 +13,14 @@ ADVICE: Final = (
     "find out whether the repository is the right one, and whether the branch was rewritten; correct the anchor "
     "(trust.anchor, --anchor) only by a clone that you trust"
 )
+_NEARER: Final = "pin a later commit as the anchor (trust.anchor, --anchor), taken from a clone that you trust"
 
 
 def require_anchored(mirror: Mirror, revision: Revision, anchor: Revision | None) -> None:
     """Refuse a first revision that neither is the anchor nor descends from it; without an anchor nothing is refused.
 
     Raises:
-        RevisionRefusedError: `not-anchored`, with what both commits say of themselves.
+        RevisionRefusedError: `not-anchored`, with what both commits say of themselves; or `descent-too-long`.
     """
     if not is_anchored(mirror, revision, anchor):
         raise RevisionRefusedError(
@@ -31,8 +34,18 @@ def require_anchored(mirror: Mirror, revision: Revision, anchor: Revision | None
 
 
 def is_anchored(mirror: Mirror, revision: Revision, anchor: Revision | None) -> bool:
-    """Whether a revision is the anchor or descends from it."""
-    return anchor is None or revision == anchor or mirror.is_descendant(revision, anchor)
+    """Whether a revision is the anchor or descends from it.
+
+    Raises:
+        RevisionRefusedError: `descent-too-long`: it descends from too far away for a proof.
+    """
+    if anchor is None or revision == anchor:
+        return True
+    try:
+        return mirror.is_descendant(revision, anchor)
+    except RevisionRefusedError as error:
+        # Nothing is accepted yet that a commit between both could follow.
+        raise RevisionRefusedError(*(evolve(item, hint=_NEARER) for item in error.diagnostics)) from error
 
 
 def unanchored(mirror: Mirror, revision: Revision, anchor: Revision | None) -> str:

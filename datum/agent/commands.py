@@ -256,7 +256,7 @@ def temporary_folder() -> "tempfile.TemporaryDirectory[str]":
     raise StateError(
         Diagnostic(
             code="no-temporary-folder",
-            summary="A plan needs a temporary folder, and there is none.",
+            summary="A plan needs a temporary folder with room for it, and has none.",
             detail=f"{error}.",
             hint=f"make room, or let TMPDIR name a folder that can be written; {_MEMORY} was tried too",
         )

@@ -1,6 +1,7 @@
 """Who reads revisions for a command: a process without powers where this is root on the running system.
 
-Effects: starts that process, and ends it with the command; from then on no core of root's own is written.
+Effects: starts that process, and ends it with the command; from then on no core of root's own is written. Commands that
+do not come by here, as they neither talk to a source nor hold what it is shown, write their cores as ever.
 """
 
 import importlib

@@ -17,7 +17,12 @@ from datum.agent.resolver.interface import Manifests
 from datum.agent.resolver.own import OwnManifests
 from datum.agent.settings import Settings
 from datum.diagnostics import Diagnostic, Severity
-from datum.errors import RepositoryError, RepositoryUnreachableError, RevisionNotFoundError
+from datum.errors import (
+    RepositoryError,
+    RepositoryUnreachableError,
+    RevisionNotFoundError,
+    RevisionRefusedError,
+)
 from datum.model.fleet import agent_fits
 from datum.model.pointer import Pointer
 from datum.model.report import SourceReport
@@ -143,12 +148,10 @@ class Source:
         Raises:
             RepositoryUnreachableError: it is behind. Of the first remote this would be a branch that was set back.
         """
-        accepted, is_behind = self.pointer.accepted, False
+        accepted = self.pointer.accepted
         if accepted is None or revision == accepted or not (self.mirror.has(revision) and self.mirror.has(accepted)):
             return
-        with suppress(RepositoryError):
-            is_behind = self.mirror.is_descendant(accepted, revision)
-        if is_behind:
+        if is_behind(self.mirror, revision, accepted):
             raise RepositoryUnreachableError(
                 Diagnostic(
                     code="remote-behind",
@@ -240,6 +243,17 @@ class Source:
 
     def _strangeness(self, revision: Revision) -> tuple[Diagnostic, ...]:
         """Return the evidence by ancestry: commits are looked at, and no file."""
+        try:
+            return self._unproved(revision)
+        except RevisionRefusedError as error:
+            return tuple(self._refusal(revision, item.code, item.detail, item.hint) for item in error.diagnostics)
+
+    def _unproved(self, revision: Revision) -> tuple[Diagnostic, ...]:
+        """Return the evidence that a revision does not descend from what is trusted.
+
+        Raises:
+            RevisionRefusedError: it does, and from too far away for a proof.
+        """
         accepted, anchor = self.pointer.accepted, self.settings.anchor
         if not acceptable(accepted, revision, self.mirror.is_descendant):
             return (self._refusal(revision, "not-a-descendant", *self._rewritten(revision)),)
@@ -284,6 +298,17 @@ class Source:
         enforced = self.pointer.enforced
         now = f" Still enforced: {enforced.revision.short}." if enforced else " Nothing is enforced."
         return Diagnostic(code=code, summary="The revision is refused.", detail=f"{revision}: {detail}{now}", hint=hint)
+
+
+def is_behind(mirror: Mirror, revision: Revision, accepted: Revision) -> bool:
+    """Whether a revision is one that was accepted earlier than another, or is in its history; False if unknown."""
+    try:
+        return mirror.is_descendant(accepted, revision)
+    except RevisionRefusedError:
+        # It is in the history, and only too far down for a proof, which nothing that is passed over needs.
+        return True
+    except RepositoryError:
+        return False
 
 
 def refused(report: SourceReport, evidence: Iterable[Diagnostic]) -> SourceReport:

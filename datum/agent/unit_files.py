@@ -16,13 +16,14 @@ from datum.agent.places import below
 from datum.agent.settings import CONFIG_PATH, Settings
 from datum.diagnostics import Diagnostic
 from datum.errors import StateError, UsageError
+from datum.provider import own_units
 from datum.state.folders import make_folders, replacing
 
-SERVICE: Final = "datum.service"
-TIMER: Final = "datum.timer"
-BOOT_TIMER: Final = "datum-boot.timer"
-UNITS: Final = (SERVICE, TIMER, BOOT_TIMER)
-"""All that run passes; `datum.timer` brings `datum-boot.timer` along when it is enabled or disabled."""
+SERVICE: Final = own_units.SERVICE
+TIMER: Final = own_units.TIMER
+BOOT_TIMER: Final = own_units.BOOT_TIMER
+UNITS: Final = own_units.SHIPPED
+"""All that run passes."""
 
 _SHIPPED: Final = Path(__file__).resolve().parents[1] / "units"
 _OWN: Final = "/etc/systemd/system"

@@ -30,6 +30,7 @@ from datum.model.source import SourceTree
 from datum.provider.host import HostError, HostReader, ProgramRunner
 from datum.repository.account import PROGRAMS, Door, SourceAccount
 from datum.repository.mirror import Mirror
+from datum.state.lock import HOST_LOCK
 from datum.state.pointer_file import read_pointer, write_pointer
 
 if TYPE_CHECKING:
@@ -56,11 +57,10 @@ def open_host(
     Raises:
         UsageError: the root is out of reach.
     """
-    protected = (str(settings.state_dir), str(settings.config.parent))
     try:
         return LocalHost(
             settings.root,
-            protected,
+            own_places(settings),
             opener(wanted.tree),
             shared=shared_directories(wanted.graph),
             runs_programs=runs_programs,
@@ -68,6 +68,12 @@ def open_host(
         )
     except HostError as error:
         raise UsageError(*error.diagnostics) from error
+
+
+def own_places(settings: Settings) -> tuple[str, ...]:
+    """Return what no resource may reach: state, configuration with trust, and what keeps other passes from this one."""
+    lock = (str(HOST_LOCK),) if settings.is_running_system else ()
+    return (str(settings.state_dir), str(settings.config.parent), *lock)
 
 
 def shared_directories(graph: ResourceGraph) -> Mapping[str, str]:

@@ -16,9 +16,9 @@ from datum.model.graph import MADE_PATH, Dependency, DependencyKind, Node, Targe
 from datum.model.identity import ResourceId
 from datum.provider.paths import is_below, parents, paths_below
 
-PROTECTED_PATHS: Final = ("/etc/datum", "/var/lib/datum")
-"""Where configuration, trust and state lie unless the host's configuration says otherwise; the host room refuses
-the real places as well, by every spelling."""
+PROTECTED_PATHS: Final = ("/etc/datum", "/run/datum.lock", "/var/lib/datum")
+"""Where configuration, trust, the lock of the host and state lie unless the host's configuration says otherwise; the
+host room refuses the real places as well, by every spelling."""
 
 
 @frozen
@@ -228,8 +228,8 @@ def _protected(node: Node) -> Iterator[Diagnostic]:
             code="protected-path",
             summary="The agent's own places are no target.",
             detail=(
-                f"{node.resource.id} would reach {reached}, where the agent keeps its state, configuration "
-                "and trust. These are changed by datum's own commands only."
+                f"{node.resource.id} would reach {reached}, where the agent keeps its state, configuration, "
+                "trust and lock. These are changed by datum's own commands only."
             ),
             resource=str(node.resource.id),
         )

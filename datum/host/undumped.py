@@ -6,11 +6,19 @@ they are: a service that an action starts writes its cores as ever.
 """
 
 import ctypes
+import os
 from typing import Final
 
 _PR_SET_DUMPABLE: Final = 4
 
 
 def write_no_core() -> None:
-    """Have the kernel write no core of this process; a core pattern that is a program gets none either."""
-    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    """Have the kernel write no core of this process; a core pattern that is a program gets none either.
+
+    Raises:
+        OSError: the kernel refuses it, or something before it does.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

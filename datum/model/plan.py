@@ -162,7 +162,8 @@ class Step:
     # What must be provided by an earlier action of the same plan (design 1.3).
     needs: tuple[Need, ...] = ()
     # What it removes beside what the resource declares, sorted: paths in a directory that goes, or that `exclusive`
-    # clears away; `package:NAME` that the package manager removes along. Each counts as a removal.
+    # clears away; anything else by space and key of its target: `package:NAME` that the package manager removes along,
+    # `authorized_key:USER/FINGERPRINT` that `exclusive` takes. Each counts as a removal.
     takes: tuple[str, ...] = ()
 
     @property

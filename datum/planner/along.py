@@ -33,8 +33,10 @@ def tell_going(orphans: tuple[Orphan, ...], actions: Sequence[Action], given: Pl
 def _told(orphan: Orphan, given: PlanInput, takers: Mapping[str, Action]) -> Orphan:
     if orphan.state is not OrphanState.KEPT:
         return orphan
-    node = given.orphans[orphan.resource].sights[0].node
-    found = [_taker_of(target, takers) for target in node.targets]
+    targets = given.orphans[orphan.resource].sights[0].node.targets
+    # What it shares stays for the others; what has nothing of its own goes with that.
+    own = [target for target in targets if not target.shared] or targets
+    found = [_taker_of(target, takers) for target in own]
     taker = next(iter(found), None)
     if taker is None or None in found:
         return orphan

@@ -1,7 +1,7 @@
 """What the deletions of a plan remove, so that what would take it along takes the others only. Pure.
 
-What a deletion, a replacement, an exclusive directory or the package manager would take along, and an earlier deletion
-of the same plan removes, is not taken: it goes by its own rules, with its own hazards, and if it stays, what would have
+What a deletion, a replacement, what is exclusive, or the package manager would take along, and an earlier deletion of
+the same plan removes, is not taken: it goes by its own rules, with its own hazards, and if it stays, what would have
 taken it stays too.
 """
 
@@ -15,12 +15,12 @@ from datum.model.plan import Change, Step
 
 
 def names_of(targets: Iterable[Target]) -> Iterator[str]:
-    """Yield what `Step.takes` calls the things that targets stand for, as far as anything can take them along."""
+    """Yield what `Step.takes` calls the things that targets stand for: but for paths nothing that is shared goes."""
     for target in targets:
         if target.kind == "path":
             yield target.key
-        elif target.kind == "package":
-            yield f"package:{target.key}"
+        elif not target.shared:
+            yield f"{target.kind}:{target.key}"
 
 
 def removed_with(node: Node) -> Iterator[str]:

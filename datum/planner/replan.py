@@ -57,8 +57,8 @@ def replan(  # noqa: PLR0913  # named parts of one question, those after the fir
         package: the package that owns what is there, if one does.
         owners: the users who own what is there, where that may have come along with its directory.
         provided: targets of what is staged together with it: there, or gone, as soon as it is.
-        is_done: whether it was done and is looked at once more: what is left is told, whatever step that would take and
-            whatever it would risk.
+        is_done: whether it was done and is looked at once more: what is left is told, whatever rank that has and
+            whatever it would risk. What it would take along besides, and what it lacks, is told as a hold all the same.
     """
     folders = {target.key for target in provided if target.kind == "path" and not target.leaf}
     observation = foreseen_absent(node, observation, folders) or observation

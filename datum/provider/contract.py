@@ -148,7 +148,8 @@ class Provider(Protocol[DesiredT]):
     # it before `parse`: `source` and `template` name a file of the repository, `slot` a slot, each becomes `Content`;
     # `folder` names a folder, which becomes `Folder`; `parts` is a list of maps with one of content, source, template
     # each, which becomes a tuple of `Content`; `quoted` demands quotes. `x-no-field` of the schema itself is a map of
-    # names that the type does not have, and that somebody will write, to the hint that they get.
+    # names that the type does not have, and that somebody will write, to the hint that they get; `x-nothing-there` is
+    # the hint for who adopts what does not count as there, with `{name}` for its name.
     schema: ClassVar[JsonObject]
     fields: ClassVar[Mapping[str, FieldClass]]
     # Seconds that one action, and one observation of one resource, may take.

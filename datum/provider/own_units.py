@@ -1,6 +1,12 @@
-"""Names of units that are for the agent alone, and that it has none of yet. Pure."""
+"""Names of units that are for the agent alone: those that run passes, and those of which it has none yet. Pure."""
 
 from typing import Final
+
+SERVICE: Final = "datum.service"
+TIMER: Final = "datum.timer"
+BOOT_TIMER: Final = "datum-boot.timer"
+SHIPPED: Final = (SERVICE, TIMER, BOOT_TIMER)
+"""All that run passes; `datum.timer` brings `datum-boot.timer` along when it is enabled or disabled."""
 
 RESERVED: Final = ("datum-notify.service", "datum-lifeline.service")
 """Names that no other unit may take: of what tells people of passes, and of what undoes a change that shut them out."""

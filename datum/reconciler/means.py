@@ -27,7 +27,7 @@ class Answer(Protocol):
             action: as planned.
             observation: what is there now.
             staged: resources whose candidates are prepared and not yet in place.
-            is_done: whether it was done: then what is left is told, whatever step that would be and risk.
+            is_done: whether it was done: then what is left is told, whatever its rank and risk.
         """
         ...
 

@@ -383,8 +383,7 @@ class Mirror:
             return
         readers = self._account.readership if self._account else self._objects.readers
         if readers is not None:
-            with state_errors(temporary):
-                self._mirror = borrowed(self._mirror, temporary, readers)
+            self._mirror = borrowed(self._mirror, temporary, readers)
             self._reopen()
 
     def _require_lasting(self) -> None:

@@ -7,7 +7,7 @@ What is written into a store later is its writer's alone again, until it is shar
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,8 @@ from datum.errors import StateError
 
 _FOLDER_MODE: Final = 0o750
 _OWN_FOLDER: Final = 0o700
+# How often a repository that a pass changes meanwhile is copied.
+_COPIES: Final = 3
 
 
 def share_store(store: Path, gid: int) -> None:
@@ -38,35 +40,65 @@ def share_store(store: Path, gid: int) -> None:
 def borrowed(store: Path, place: Path, gid: int) -> Path:
     """Return a bare repository that a group may read, if this one is none, then a copy of it; itself is not touched.
 
+    Nobody keeps passes from it: where something of it goes away meanwhile, what came in its place may not have been
+    seen, and it is copied anew.
+
     Args:
         store: the repository.
         place: a folder of the caller's, for the copy.
         gid: the group.
 
     Raises:
-        OSError: it cannot be copied.
+        StateError: `no-temporary-folder`: it cannot be copied.
     """
     if is_passable(store.parent.stat(), gid) and all(is_shown(path, gid) for path in _paths(store)):
         return store
     copy = place / store.name
-    for path in _paths(store):
-        _copy(path, copy / path.relative_to(store))
+    try:
+        for _ in range(_COPIES):
+            shutil.rmtree(copy, ignore_errors=True)
+            if _is_whole_copy(store, copy):
+                break
+    except OSError as error:
+        raise StateError(
+            Diagnostic(
+                code="no-temporary-folder",
+                summary="A plan needs a temporary folder with room for it, and has none.",
+                detail=f"Those who read revisions may not read {store}, and it cannot be copied into {place}: "
+                f"{error.strerror}.",
+                hint="make room, or let TMPDIR name a folder that has more of it",
+            )
+        ) from error
     return copy
 
 
+def _is_whole_copy(store: Path, copy: Path) -> bool:
+    """Copy a repository; return whether nothing of it went away meanwhile."""
+    gone: list[OSError] = []
+    for path in _paths(store, gone.append):
+        try:
+            _copy(path, copy / path.relative_to(store))
+        except FileNotFoundError as error:
+            gone.append(error)
+    return not gone
+
+
 def _copy(path: Path, target: Path) -> None:
-    # What is gone a pass has dropped meanwhile.
-    with suppress(FileNotFoundError):
-        mode = path.lstat().st_mode
-        if stat.S_ISDIR(mode):
-            target.mkdir(mode=_OWN_FOLDER)
-        elif stat.S_ISREG(mode):
-            shutil.copyfile(path, target, follow_symlinks=False)
+    mode = path.lstat().st_mode
+    if stat.S_ISDIR(mode):
+        target.mkdir(mode=_OWN_FOLDER)
+    elif stat.S_ISREG(mode):
+        shutil.copyfile(path, target, follow_symlinks=False)
 
 
-def _paths(store: Path) -> Iterator[Path]:
-    """Yield a repository and all that it holds, folders before what they hold."""
-    for folder, _, names in os.walk(store):
+def _paths(store: Path, unlisted: Callable[[OSError], object] | None = None) -> Iterator[Path]:
+    """Yield a repository and all that it holds, folders before what they hold.
+
+    Args:
+        store: the repository.
+        unlisted: called with why a folder cannot be listed; None: it is passed over.
+    """
+    for folder, _, names in os.walk(store, onerror=unlisted):
         yield Path(folder)
         yield from (Path(folder, name) for name in names)
 

@@ -14,6 +14,7 @@ and that file.
 import hashlib
 import json
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -149,15 +150,7 @@ def acquire(
         return _wait(request, wait, stopped)
     except OSError as error:
         request.withdraw()
-        raise StateError(
-            Diagnostic(
-                code="lock-unusable",
-                summary="The pass lock cannot be used",
-                detail=f"Taking a turn below {state} failed: {error}.",
-                hint=f"make {state} a folder of the user who runs datum, writable and with free space",
-                location=SourceLocation(str(state)),
-            )
-        ) from error
+        raise _unusable(state, host_lock, error) from error
     except BaseException:
         request.withdraw()
         raise
@@ -244,28 +237,35 @@ class _Request:
             return None
         try:
             running = self.queue.change(turn, Role.RUNNING)
-        except OSError:
+            self._mine = (running, held)
+            companions = self._companions(turn)
+        except BaseException:
             _release(locks)
             raise
         self._mine = None
-        return PassLock(self.state, self.queue, running, (held, *locks), self._companions(turn))
+        return PassLock(self.state, self.queue, running, (held, *locks), companions)
 
     def _take_locks(self) -> list[HeldFile]:
-        """Take all that a pass holds; nothing, where somebody else holds one of it."""
+        """Take all that a pass holds; nothing, where somebody else holds one of it.
+
+        That of the host first: who waits for another state directory does not seem to run a pass for its own.
+        """
         taken: list[HeldFile] = []
         try:
-            for path in filter(None, (self.state / LOCK, self.host_lock)):
+            for path in filter(None, (self.host_lock, self.state / LOCK)):
                 lock = HeldFile.take(path)
                 if lock is None:
                     _release(taken)
                     return []
                 taken.append(lock)
-                lock.keep_from_children()
         except OSError:
             _release(taken)
             raise
+        # Only now: it lasts as long as the process, and a wait asks again and again.
+        for lock in taken:
+            lock.keep_from_children()
         if self.host_lock is not None:
-            taken[-1].note(f"{self.state}\n".encode(errors="surrogateescape"))
+            taken[0].note(f"{self.state}\n".encode(errors="surrogateescape"))
         return taken
 
     def _companions(self, turn: Turn) -> tuple[Asked, ...]:
@@ -305,18 +305,34 @@ def _release(locks: Iterable[HeldFile]) -> None:
         lock.release()
 
 
+def _unusable(state: Path, host_lock: Path | None, error: OSError) -> StateError:
+    place, hint = state, f"make {state} a folder of the user who runs datum, writable and with free space"
+    if host_lock is not None and error.filename is not None and os.fspath(error.filename) == str(host_lock):
+        place = host_lock
+        hint = f"remove {host_lock} unless it is a plain file, and make room in {host_lock.parent}: a pass makes it"
+    return StateError(
+        Diagnostic(
+            code="lock-unusable",
+            summary="The pass lock cannot be used",
+            detail=f"Taking a turn for {state} failed: {error}.",
+            hint=hint,
+            location=SourceLocation(str(place)),
+        )
+    )
+
+
 def _in_progress(request: _Request, wait: float | None) -> PassInProgressError:
-    progress = read_progress(request.state)
+    progress, where = read_progress(request.state), ""
     who = "another pass" if progress is None else f"the pass of process {progress.pid} ({progress.stage})"
     if progress is None and request.host_lock is not None and (other := _holder(request.host_lock)):
-        who = f"a pass with the state directory {other}"
+        who, where = f"a pass with the state directory {other}", f" --state-dir {shlex.quote(other)}"
     waited = "" if wait is None else f" after {wait:g} s"
     return PassInProgressError(
         Diagnostic(
             code="pass-in-progress",
             summary="Another pass is running or waits before this one",
             detail=f"This request's turn has not come{waited}: {who} comes first. Nothing was done.",
-            hint="see `datum status`, or wait longer with `--wait SECONDS`",
+            hint=f"see `datum status{where}`, or wait longer with `--wait SECONDS`",
         )
     )
 

@@ -74,6 +74,7 @@ NOT_CODES: Final = {
     "write-only-key": "a cause of NotApplicable, on the page of its type",
     "x-datum": "an annotation of JSON Schema",
     "x-no-field": "an annotation of JSON Schema",
+    "x-nothing-there": "an annotation of JSON Schema",
 }
 
 _CODE: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")

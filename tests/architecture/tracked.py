@@ -20,7 +20,7 @@ def tracked_files() -> tuple[Path, ...]:
         check=False,
     )
     if listing.returncode:
-        pytest.skip("this is no clone, so what is tracked cannot be known")
+        pytest.skip(f"what is tracked cannot be known: {listing.stderr.decode().strip()}")
     names = sorted({name for name in listing.stdout.decode().split("\0") if name})
     return tuple(path for path in (ROOT / name for name in names) if path.is_file() and not path.is_symlink())
 

@@ -87,7 +87,7 @@ def test_settings_are_listed() -> None:
 
 
 def test_bounds_are_those_of_the_code() -> None:
-    said = {row[0]: row[1] for row in rows(section("manifest.md", "## Limits"))}
+    said = {row[0]: row[1] for row in rows(section("manifest.md", "## Bounds"))}
     assert said["a YAML file"] == (
         f"{nodes.SIZE_LIMIT:,} bytes, {yaml_reader.DEPTH_LIMIT} levels, {yaml_reader.ALIAS_LIMIT:,} values by aliases"
     )

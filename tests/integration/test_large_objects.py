@@ -2,26 +2,25 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from tests.git_repository import GitRepository
 from tests.passes.scene import Scene, install
-from tests.proofs.stage import SHELL, WITHOUT_NAMESPACES
+from tests.proofs.stage import SHELL, WITHOUT_NAMESPACES, fast_folder
 
-SIZE = 1 << 30
+SIZE: Final = 1 << 30
 # Bytes above what the process takes before it has seen the file; the same bounds each child.
-BOUND = 64 << 20
-MARKS = {12_345: b"near the start", SIZE // 2: b"in the middle", SIZE - 7: b"the end"}
+BOUND: Final = 64 << 20
+MARKS: Final = {12_345: b"near the start", SIZE // 2: b"in the middle", SIZE - 7: b"the end"}
 
 # In a process of its own: the peak of this one would be that of all tests before.
-SCRIPT = """
+SCRIPT: Final = """
 import json, resource, sys
 from pathlib import Path
 from datum.agent.wiring import opener
@@ -90,14 +89,14 @@ def test_a_gigabyte_is_never_held_in_memory(tmp_path: Path) -> None:
 
 
 # More than a pass may take; each is written, hashed and compared a dozen times here.
-LARGE = 80 << 20
+LARGE: Final = 72 << 20
 # Runs a command, and says how it ended and the most that it, or one that it started, had in memory.
-MEASURE = """
+MEASURE: Final = """
 import json, resource, subprocess, sys
 code = subprocess.run(sys.argv[1:], stdout=2, check=False).returncode
 print(json.dumps([code, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10]))
 """
-PLACES = ("/srv/checked", "/srv/guarded", "/srv/tree/sub/large", "/srv/replaced")
+PLACES: Final = ("/srv/checked", "/srv/guarded", "/srv/tree/sub/large", "/srv/replaced")
 
 
 def fill(place: Path, *, text: bool = False) -> None:
@@ -133,42 +132,45 @@ def measured(scene: Scene, *words: str, prefix: tuple[str, ...] = ()) -> int:
     return peak
 
 
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    """Give a scene in memory, which is nothing that a process has: each file is synced."""
+    with fast_folder() as folder:
+        yield Scene(folder)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root has namespaces to give up")
-def test_no_pass_over_large_files_holds_one_in_memory(tmp_path: Path) -> None:
+def test_no_pass_over_large_files_holds_one_in_memory(scene: Scene) -> None:
     """Created, validated, guarded, in a tree and over a large text; then repaired where nothing can be shown first."""
-    scene = Scene(tmp_path)
     install(scene, SHELL)
     scene.at("/tmp").mkdir()
     files = scene.repository.path / "files"
     for name in ("small-tree/sub", "large-tree/sub"):
         (files / name).mkdir(parents=True)
-    try:
-        fill(files / "large")
-        os.link(files / "large", files / "large-tree/sub/large")
-        for place in (files / "small", files / "small-tree/sub/large"):
-            place.write_text("small\n")
-        scene.repository.git("-c", "core.compression=1", "add", "--all")
-        scene.commit(declared("files/small"))
-        assert scene.init().code == 0
-        base = max(measured(scene, "plan"), measured(scene, "apply"))
-        for path in ("/srv/replaced", "/srv/shortened"):
-            fill(scene.at(path), text=True)
-        scene.commit(declared("files/large"))
-        peaks = {"plan": measured(scene, "plan"), "apply": measured(scene, "apply")}
-        assert {path: scene.at(path).stat().st_size for path in PLACES} == dict.fromkeys(PLACES, LARGE)
-        for path in PLACES:
-            with scene.at(path).open("r+b") as stream:
-                stream.seek(LARGE - 1)
-                stream.write(b"D")
-        peaks["repair"] = measured(scene, "apply", prefix=WITHOUT_NAMESPACES)
-        for path in PLACES:
-            with scene.at(path).open("rb") as stream:
-                stream.seek(LARGE - 7)
-                assert stream.read() == b"the end", path
-        assert scene.read("/srv/shortened") == "short\n"
-        peaks["adopt"] = measured(scene, "adopt", "file:/srv/guarded")
-        assert "nothing to do" in scene.apply().out
-        print({name: peak - base >> 20 for name, peak in peaks.items()}, base >> 20)
-        assert max(peaks.values()) - base < BOUND, peaks
-    finally:
-        shutil.rmtree(tmp_path)
+    fill(files / "large")
+    os.link(files / "large", files / "large-tree/sub/large")
+    for place in (files / "small", files / "small-tree/sub/large"):
+        place.write_text("small\n")
+    scene.repository.git("-c", "core.compression=1", "add", "--all")
+    scene.commit(declared("files/small"))
+    assert scene.init().code == 0
+    base = max(measured(scene, "plan"), measured(scene, "apply"))
+    for path in ("/srv/replaced", "/srv/shortened"):
+        fill(scene.at(path), text=True)
+    scene.commit(declared("files/large"))
+    peaks = {"plan": measured(scene, "plan"), "apply": measured(scene, "apply")}
+    assert {path: scene.at(path).stat().st_size for path in PLACES} == dict.fromkeys(PLACES, LARGE)
+    for path in PLACES:
+        with scene.at(path).open("r+b") as stream:
+            stream.seek(LARGE - 1)
+            stream.write(b"D")
+    peaks["repair"] = measured(scene, "apply", prefix=WITHOUT_NAMESPACES)
+    for path in PLACES:
+        with scene.at(path).open("rb") as stream:
+            stream.seek(LARGE - 7)
+            assert stream.read() == b"the end", path
+    assert scene.read("/srv/shortened") == "short\n"
+    peaks["adopt"] = measured(scene, "adopt", "file:/srv/guarded")
+    assert "nothing to do" in scene.apply().out
+    print({name: peak - base >> 20 for name, peak in peaks.items()}, base >> 20)
+    assert max(peaks.values()) - base < BOUND, peaks

@@ -12,7 +12,12 @@ from typing import Any, Final
 
 import pytest
 
-from tests.passes.scene import HOST, Resources, Scene, Tree
+from datum.agent.pause_file import encode_pause
+from datum.cli import effects
+from datum.model.identity import ResourceId
+from datum.model.moment import parse_moment
+from datum.model.pause import Pause
+from tests.passes.scene import HOST, STATE, Resources, Scene, Tree
 
 KINDS: Final = ("regular", "directory", "symlink", "fifo", "socket", "block_device", "character_device")
 needs_root: Final = pytest.mark.skipif(os.geteuid() != 0, reason="only root may do this")
@@ -28,6 +33,13 @@ def new_scene() -> Iterator[Scene]:
         yield Scene(folder)
     finally:
         shutil.rmtree(folder)
+
+
+def write_pause(scene: Scene, *only: str) -> None:
+    """Write the file of a pause by hand: from now on, for an hour."""
+    since = parse_moment(effects.read_clock())
+    pause = Pause("alice", "disk swap", since, since + 3600, tuple(map(ResourceId.parse, only)))
+    scene.write(f"/{STATE}/pause.yaml", encode_pause(pause).decode())
 
 
 def planned(scene: Scene) -> Entries:

@@ -10,10 +10,10 @@ import pytest
 from tests.harness.plugin import AgentBind
 from tests.harness.strace import Strace
 from tests.passes.scene import Scene, run
+from tests.proofs.odd_words import ODD
 from tests.proofs.on_host import disk
 from tests.proofs.owed_host import CONF, UNIT_FILE, OwedHost, app, owed_host, unit_text
 from tests.proofs.stage import UNLIMITED
-from tests.proofs.test_timers import ODD
 
 CLOSED: Final = {"failed", "unverified", "skipped", "held", "busy", "unobservable"}
 INSTALL: Final = "[Install]\nWantedBy=multi-user.target\n"

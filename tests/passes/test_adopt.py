@@ -8,6 +8,11 @@ from tests.passes.scene import HOST, Ran, Scene, run
 
 NASTY = "a ${x} $${y} $$${z}\n\u2028 \x07 \"quoted\" 'too' \\ # no: comment\n\ttab\r\n"
 
+SYSCTL = "a key is there once its file in /etc/sysctl.d is; declare what `sysctl -n net/ipv4/ip_forward` says as value"
+SERVICE = (
+    "a service is there while it runs or is enabled; to keep it from both, declare running: false and enabled: false"
+)
+
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
@@ -94,6 +99,16 @@ def test_what_cannot_be_adopted_is_said(scene: Scene, name: str, code: str, word
             "check:nginx: a check is nothing on the host, so there is nothing to adopt.",
             "declare it by hand",
         ),
+        (
+            "sysctl:net/ipv4/ip_forward",
+            "sysctl:net/ipv4/ip_forward: nothing of that name counts as there.",
+            SYSCTL,
+        ),
+        (
+            "service:nginx",
+            "service:nginx: nothing of that name counts as there.",
+            SERVICE,
+        ),
     ],
 )
 def test_what_no_host_can_tell_is_refused_with_what_to_do_instead(
@@ -115,6 +130,22 @@ def test_every_name_that_cannot_be_adopted_is_said_at_once(scene: Scene) -> None
     assert ran.code == 64
     assert ran.out == ""
     assert ran.err.count("error[") == 3
+
+
+def test_what_is_no_path_is_not_called_one(scene: Scene) -> None:
+    """Names of files of systemd and cron: no place is made of them, and no line that would not work."""
+    units = scene.at("/etc/systemd/system")
+    units.mkdir(parents=True)
+    (units / "app.service").write_text("[Service]\n")
+    scene.at("/etc/cron.d/app").mkdir(parents=True)
+    found = refused(scene.run("adopt", "timer:app", "cron:app", "--json"))
+    assert [(item["detail"], item.get("hint", "")) for item in found.values()] == [
+        ("timer:app: no regular file stands in the place of app.", ""),
+        ("cron:app: an empty directory stands in the place of app, and no regular file.", ""),
+    ]
+    (units / "app.timer").write_text("[Timer]\nOnCalendar=daily\nWakeSystem=yes\n")
+    hint = "datum adopt unit:app.timer unit:app.service service:app.timer"
+    assert hint in " ".join(scene.run("adopt", "timer:app").err.split())
 
 
 def test_a_near_type_is_suggested(scene: Scene) -> None:

@@ -14,9 +14,9 @@ from datum.agent.doctor import as_json
 from datum.agent.doctor.catalogue import CHECKS, GROUPS
 from datum.diagnostics import Diagnostic
 from datum.errors import PermissionRefusedError
+from tests.passes.looks import write_pause
 from tests.passes.scene import HOST, OTHER_FLEET_ID, REPORTS, STATE, Ran, Scene, run, snapshot
 from tests.passes.test_concurrency import passes, wait_for
-from tests.passes.test_pause import write_pause
 
 A = {"file:/etc/a": {"content": "a\n"}}
 B = {"file:/etc/a": {"content": "b\n"}}

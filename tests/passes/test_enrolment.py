@@ -347,7 +347,7 @@ def test_a_wrong_answer_is_told_before_the_next_question(fleet: Scene) -> None:
 
 
 def test_a_terminal_without_control_sequences_gets_none(fleet: Scene) -> None:
-    """`TERM=dumb` is what `at_terminal` says; NO_COLOR alone leaves the line of progress and bold words."""
+    """`TERM=dumb` is what `at_terminal` says; without colours there are still the line of progress and bold words."""
     command = fleet.command("init", "--root", str(fleet.root))
     for term, has_sequences in (("dumb", False), ("xterm", True)):
         with Terminal(command, {"PYTHONDONTWRITEBYTECODE": "1", "TERM": term, "NO_COLOR": ""}) as terminal:
@@ -380,6 +380,7 @@ def test_a_private_key_that_is_there_is_asked_for_and_looked_at(fleet: Scene) ->
     """Who wants no key made has one; one that others may read, or that is not there, is asked for again."""
     asked = "File of the private key, as this host has it: "
     fleet.write("/etc/key", "private")
+    fleet.at("/etc/key").chmod(0o644)
     with at_terminal(fleet, "--repo", "ssh://git@127.0.0.1:1/fleet", "--host", HOST) as terminal:
         terminal.answer("Make a key at /etc/datum/ssh_key? [y/N]: ", "")
         terminal.answer(asked, "etc/key")

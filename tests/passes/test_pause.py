@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from datum.agent.pause_file import encode_pause
 from datum.cli import effects
-from datum.model.identity import ResourceId
 from datum.model.moment import format_moment, parse_moment
-from datum.model.pause import Pause
+from tests.passes.looks import write_pause
 from tests.passes.scene import REPORTS, STATE, Scene, clear_state, run
 from tests.passes.test_absorbed_passes import wait_for_requests
 from tests.passes.test_concurrency import SLOW, passes, wait_for
@@ -46,13 +44,6 @@ def ready(scene: Scene) -> None:
     scene.enrolled(OLD)
     scene.write("/etc/a", "drift\n")
     scene.commit(NEW)
-
-
-def write_pause(scene: Scene, *only: str) -> None:
-    """Write the file by hand: from now on, for an hour."""
-    since = parse_moment(effects.read_clock())
-    pause = Pause("alice", "disk swap", since, since + HOUR, tuple(map(ResourceId.parse, only)))
-    scene.write(f"/{STATE}/pause.yaml", encode_pause(pause).decode())
 
 
 def codes(scene: Scene) -> list[str]:

@@ -18,6 +18,8 @@ from tests.proofs.stage import FLEET, HOST
 PLACE: Final = "/srv/fleet"
 REPORTS: Final = "/var/log/datum/reports"
 POINTER: Final = "/var/lib/datum/pointer.json"
+LOOPS: Final = "mknod /dev/loop-control c 10 237; for n in $(seq 0 63); do mknod /dev/loop$n b 7 $n; done"
+"""Makes the loop devices of a host; the kernel chooses which of them is free."""
 _OWN_PATHS: Final = Path(__file__).with_name("own-paths.txt")
 
 Resources = Mapping[str, Mapping[str, Any]]

@@ -31,6 +31,8 @@ _SHOWN: Final = "ActiveState,SubState,InvocationID,NRestarts,Markers,NeedDaemonR
 _KEPT: Final = "/srv/enrolled.tar"
 LOG: Final = "/run/app.log"
 LOADED: Final = "/run/daemon-reloads"
+# A job that the manager was told of just before a kill goes on without the agent.
+SETTLE: Final = 'while [ -n "$(systemctl list-jobs --no-legend)" ]; do sleep 0.02; done'
 # Whoever tells the manager to load its units runs it once (systemd.generator(7)).
 _GENERATOR: Final = "/etc/systemd/system-generators/count-reloads"
 _CLEAN: Final = f"""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from attrs import frozen
 
 from tests.harness.strace import Call
-from tests.proofs.owed_host import CONF, OwedHost
+from tests.proofs.owed_host import CONF, SETTLE, OwedHost
 from tests.proofs.owed_strikes import Scene, declare
 
 # By the name of the scene what the service declares besides.
@@ -20,8 +20,6 @@ OWED: Final[Mapping[str, Mapping[str, Any]]] = {
 _RELOADED: Final = "reload two"
 _STARTED: Final = "start two"
 _BOTH_OWED: Final = frozenset({"needs-reload", "needs-restart"})
-# A job that the manager was told of just before the kill goes on without the agent.
-_SETTLE: Final = 'while [ -n "$(systemctl list-jobs --no-legend)" ]; do sleep 0.02; done'
 
 
 @frozen
@@ -46,7 +44,7 @@ def prepare(host: OwedHost, name: str) -> Scene:
     return Scene.prepare(host.fresh(), declare("one", **lists), declare("two", **lists))
 
 
-def state(host: OwedHost) -> str:
+def how_far(host: OwedHost) -> str:
     """Return in short how far a pass came: what is on the disk, what is owed, what the service did."""
     conf = host.sh(f"cat {CONF}")
     marks = " ".join(sorted(host.markers())) or "nothing"
@@ -57,8 +55,8 @@ def judge(scene: Scene, name: str, call: Call, *, is_quiet: bool = True) -> Verd
     """Kill the pass at one call, make the next one, and say what does not hold; `is_quiet`: and one more."""
     host = scene.reset()
     is_struck = scene.kill(call)
-    host.sh(_SETTLE)
-    after, marks = state(host), host.markers()
+    host.sh(SETTLE)
+    after, marks = how_far(host), host.markers()
     done = host.apply(code=None)
     did = host.log()
     found = (done.code, done.told.get("outcome"), host.markers(), host.shown()["ActiveState"], host.sh(f"cat {CONF}"))

@@ -18,7 +18,7 @@ from tests.proofs.owed_host import CONF, OWN, UNIT_FILE, OwedHost, Resources, ap
 SEED: Final = "datum"
 # Comes back by itself when it crashes, and may be started as often as the strikes want.
 UNIT: Final = unit_text(more="Restart=always\nRestartSec=50ms\n[Unit]\nStartLimitIntervalSec=0\n")
-_LOG: Final = "/dev/shm/strace.log"
+LOG: Final = "/dev/shm/strace.log"
 _KILLED: Final = (-9, 137)
 _SECONDS: Final = 60
 
@@ -108,9 +108,9 @@ class Scene:
         head = host.repository.git("rev-parse", "HEAD")
         host.sh(f"cd /; tar -cf /root/{head}.tar {OWN} etc/app* {UNIT_FILE.lstrip('/')}")
         traced = ["-f", "-y", "-s", "400"]
-        done = _strace(host, traced)
+        done = strace(host, traced)
         assert done.returncode == 0, done.stdout + done.stderr
-        return cls(host, head, Points.of(parse(host.machine.read(_LOG).decode(errors="replace")), changes))
+        return cls(host, head, Points.of(parse(host.machine.read(LOG).decode(errors="replace")), changes))
 
     def reset(self) -> OwedHost:
         """Put the host back to the first revision, with a service that read its content and owes nothing."""
@@ -124,23 +124,23 @@ class Scene:
 
     def kill(self, call: Call) -> bool:
         """Make the pass, killed at one call; return whether it came to that call."""
-        done = _strace(self.host, _inject(call, "signal=KILL"))
+        done = strace(self.host, inject(call, "signal=KILL"))
         assert done.returncode in {*_KILLED, 0}, done.stdout + done.stderr
         return done.returncode in _KILLED
 
     def fail(self, call: Call, error: str) -> "subprocess.CompletedProcess[str]":
         """Make the pass, in which one call fails without happening."""
-        done = _strace(self.host, _inject(call, f"error={error}"))
-        assert "(INJECTED)" in self.host.machine.read(_LOG).decode(errors="replace")
+        done = strace(self.host, inject(call, f"error={error}"))
+        assert "(INJECTED)" in self.host.machine.read(LOG).decode(errors="replace")
         return done
 
     def stop_and_go(self, call: Call, script: str) -> int:
         """Make the pass, stopped after one call while a script runs; return how it ends."""
-        argv = ["strace", "-qq", "-o", _LOG, *_inject(call, "signal=STOP"), "--", *self.host.fleet.argv, "apply"]
-        self.host.sh(f"rm -f {_LOG}")
+        argv = ["strace", "-qq", "-o", LOG, *inject(call, "signal=STOP"), "--", *self.host.fleet.argv, "apply"]
+        self.host.sh(f"rm -f {LOG}")
         with self.host.machine.popen(argv, env=self.host.fleet.env) as running:
             end = time.monotonic() + _SECONDS
-            while "stopped by SIGSTOP" not in self.host.sh(f"cat {_LOG}"):
+            while "stopped by SIGSTOP" not in self.host.sh(f"cat {LOG}"):
                 assert running.poll() is None, "the pass ended before it was stopped"
                 assert time.monotonic() < end, "the pass was never stopped"
                 time.sleep(0.05)
@@ -152,11 +152,13 @@ class Scene:
         return running.returncode
 
 
-def _inject(call: Call, fault: str) -> list[str]:
+def inject(call: Call, fault: str, shift: int = 0) -> list[str]:
+    """Return what strikes at a call, or at one that comes so many of its name later."""
     # Children are not followed: each would be struck at its own n-th call.
-    return ["-e", f"trace={call.name}", "-e", f"inject={call.name}:{fault}:when={call.nth}"]
+    return ["-e", f"trace={call.name}", "-e", f"inject={call.name}:{fault}:when={call.nth + shift}"]
 
 
-def _strace(host: OwedHost, options: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-    argv = ["strace", "-qq", "-o", _LOG, *options, "--", *host.fleet.argv, "apply"]
+def strace(host: OwedHost, options: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+    """Make a pass under strace, which writes to `LOG`."""
+    argv = ["strace", "-qq", "-o", LOG, *options, "--", *host.fleet.argv, "apply"]
     return host.machine.run(argv, env=host.fleet.env, check=False, timeout=180)

@@ -13,7 +13,8 @@ def paths_of(resources: Collection[str], homes: Mapping[str, str]) -> set[str]:
     found: set[str] = set()
     for resource in resources:
         own, _, name = resource.partition(":")
-        first = name.partition("/")[0]
-        words = {"name": name, "dotted": name.replace("/", "."), "first": first, "home": homes.get(first, "/home/none")}
+        first, home = name.partition("/")[0], homes.get(name.partition("/")[0], "/home/none")
+        assert home != "/", f"with that home of {first} every path would do"
+        words = {"name": name, "dotted": name.replace("/", "."), "first": first, "home": home}
         found |= {pattern.format(**words) for kind, pattern, _reason in lines if kind == own}
     return found

@@ -247,13 +247,13 @@ def _run_clean(folder: Path, scenario: Scenario) -> tuple[dict[str, State], froz
     """Run the pass that nothing strikes; return what it leaves, and the paths of its own among that."""
     place = folder / "clean"
     place.mkdir()
-    clean = _copy(folder / "root", place, scenario)
-    # What it imports is compiled once, and not by each of those that are struck.
-    expect(_spawn(clean, scenario.prefix, {"PYTHONDONTWRITEBYTECODE": ""}), scenario.code)
-    new = State.read_all(clean)
-    own = frozenset(own_paths(clean))
-    _remove(place, scenario)
-    return new, own
+    try:
+        clean = _copy(folder / "root", place, scenario)
+        # What it imports is compiled once, and not by each of those that are struck.
+        expect(_spawn(clean, scenario.prefix, {"PYTHONDONTWRITEBYTECODE": ""}), scenario.code)
+        return State.read_all(clean), frozenset(own_paths(clean))
+    finally:
+        _remove(place, scenario)
 
 
 def _copy(source: Path, place: Path, scenario: Scenario | None) -> Path:
@@ -268,11 +268,12 @@ def _copy(source: Path, place: Path, scenario: Scenario | None) -> Path:
 
 
 def _remove(place: Path, scenario: Scenario | None) -> None:
-    if layers.is_layered(place / "root"):
-        layers.lift(place / "root")
-    else:
-        for path in _bound(scenario):
-            layers.lift(place / "root" / path)
+    tops = [""] if layers.is_layered(place / "root") else _bound(scenario)
+    # What failed on the way has not mounted all of them.
+    mounted = Path("/proc/self/mountinfo").read_text()
+    for path in (place / "root" / top for top in tops):
+        if f" {path.resolve()} " in mounted:
+            layers.lift(path)
     shutil.rmtree(place, ignore_errors=True)
 
 

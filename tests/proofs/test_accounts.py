@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any, Final
 import pytest
 
 from tests.harness.booted import Booted
-from tests.harness.machine import Machine
 from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
+from tests.proofs.accounts_on_host import line_of, outcomes, user
 from tests.proofs.on_host import PLACE, FleetOnHost
 
 HASH: Final = "$6$saltsalt$" + "a" * 86
@@ -31,20 +30,6 @@ def fleet(tmp_path: Path, agent_bind: AgentBind) -> FleetOnHost:
 @pytest.fixture
 def machine(make_oneshot: Callable[..., Oneshot], fleet: FleetOnHost) -> Oneshot:
     return make_oneshot(binds=(fleet.bind,))
-
-
-def line_of(machine: Machine, path: str, name: str) -> str:
-    """Return the line of a name in an account file; empty where there is none."""
-    lines = machine.read(path).decode("utf-8", "surrogateescape").splitlines()
-    return next((line for line in lines if line.startswith(f"{name}:")), "")
-
-
-def outcomes(said: str) -> dict[str, str]:
-    return {entry["id"]: entry["outcome"] for entry in json.loads(said)["resources"]}
-
-
-def user(**fields: Any) -> dict[str, Any]:
-    return {"user:deploy": fields}
 
 
 def test_accounts_that_need_each_other_are_made_in_one_pass(machine: Oneshot, fleet: FleetOnHost) -> None:

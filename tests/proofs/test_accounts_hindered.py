@@ -8,8 +8,8 @@ import pytest
 
 from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
+from tests.proofs.accounts_on_host import line_of, outcomes, user
 from tests.proofs.on_host import FleetOnHost
-from tests.proofs.test_accounts import line_of, outcomes, user
 
 
 @pytest.fixture
@@ -22,16 +22,23 @@ def machine(make_oneshot: Callable[..., Oneshot], fleet: FleetOnHost) -> Oneshot
     return make_oneshot(binds=(fleet.bind,))
 
 
-def test_locks_of_others_are_waited_for_and_then_it_is_busy(machine: Oneshot, fleet: FleetOnHost) -> None:
+def test_a_read_only_etc_is_told_as_such_and_locks_of_others_are_waited_for_and_then_it_is_busy(
+    machine: Oneshot, fleet: FleetOnHost
+) -> None:
     fleet.commit(user())
     fleet.enrol(machine)
+    machine.set_read_only("/etc")
+    said = fleet.datum(machine, "apply", "--json", code=1)
+    assert "accounts-unwritable" in said
+    assert "/etc/.pwd.lock: Read-only file system" in said
+    machine.set_writable("/etc")
     machine.run(["sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $! > /etc/passwd.lock"])
     holder = machine.read("/etc/passwd.lock").decode().strip()
     said = fleet.datum(machine, "apply", code=1)
     assert f"/etc/passwd.lock is held by process {holder}" in said
     machine.run(["sh", "-c", f"kill {holder}; rm /etc/passwd.lock"])
     said = fleet.datum(machine, "apply", "--json")
-    assert outcomes(said)["user:deploy"] == "applied"
+    assert outcomes(said) == {"user:deploy": "applied"}
 
 
 def test_a_full_disk_is_told_as_such_and_not_as_a_lock(machine: Oneshot, fleet: FleetOnHost) -> None:
@@ -48,17 +55,6 @@ def test_a_full_disk_is_told_as_such_and_not_as_a_lock(machine: Oneshot, fleet: 
     assert "accounts-locked" not in said
     machine.free()
     assert set(outcomes(fleet.datum(machine, "apply", "--json")).values()) == {"applied"}
-
-
-def test_a_read_only_etc_is_told_as_such_and_not_as_a_lock(machine: Oneshot, fleet: FleetOnHost) -> None:
-    fleet.commit(user())
-    fleet.enrol(machine)
-    machine.set_read_only("/etc")
-    said = fleet.datum(machine, "apply", "--json", code=1)
-    assert "accounts-unwritable" in said
-    assert "/etc/.pwd.lock: Read-only file system" in said
-    machine.set_writable("/etc")
-    assert outcomes(fleet.datum(machine, "apply", "--json")) == {"user:deploy": "applied"}
 
 
 def test_an_account_of_another_source_is_refused(machine: Oneshot, fleet: FleetOnHost) -> None:

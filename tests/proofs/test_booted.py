@@ -84,7 +84,7 @@ def test_a_timer_starts_whole_passes_on_the_running_system(enrolled: Enrolled) -
 def test_stopping_the_unit_finishes_the_action_in_hand_and_writes_the_report(enrolled: Enrolled) -> None:
     """And while it is frozen before that, no other pass does anything."""
     machine, fleet = enrolled.machine, enrolled.fleet
-    slow = {"content": "slow\n", "validate": ["/bin/sh", "-c", "sleep 2", "{path}"]}
+    slow = {"content": "slow\n", "validate": ["/bin/sh", "-c", "until [ -e /srv/go ]; do sleep 0.1; done", "{path}"]}
     fleet.commit({"file:/etc/a-slow.conf": slow, "file:/etc/b-later.conf": {"content": "later\n"}})
     enrolled.start()
     end = time.monotonic() + 30
@@ -96,6 +96,13 @@ def test_stopping_the_unit_finishes_the_action_in_hand_and_writes_the_report(enr
     fleet.datum(machine, "apply", "--wait", "0", code=75)
     assert others_changed(machine, before, ()) == {}
     machine.run(["systemctl", "thaw", f"{UNIT}.service"])
+    machine.run(["systemctl", "stop", "--no-block", f"{UNIT}.service"])
+    # It has its signal by then, and waits for the program none the less.
+    state = ["systemctl", "show", "--property=ActiveState", "--value", f"{UNIT}.service"]
+    while machine.run(state).stdout.strip() != "deactivating":
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    machine.write("/srv/go", "")
     machine.run(["systemctl", "stop", f"{UNIT}.service"])
     report = await_report(machine, 1)
     assert (report["outcome"], report["exit_code"]) == ("interrupted", 143)

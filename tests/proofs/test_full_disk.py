@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 from attrs import frozen
 
+from datum.state.lock import HOST_LOCK
 from tests.harness.changes import Kind
 from tests.harness.machine import Machine
 from tests.harness.oneshot import Oneshot
@@ -37,10 +38,10 @@ DECLARED: Final = sorted({name.removeprefix("file:") for name in (*FIRST, *SECON
 # How a pass may end whose disk takes nothing: not done, source or state unusable, host not observable.
 HONEST: Final = (1, 69, 71, 74)
 PAGE: Final = 4096
-# What the programs for accounts lock, and leave: datum init makes an account.
-_ACCOUNTS: Final = "/etc/.pwd.lock"
-# Folders in which something came and went: turns for the lock, the new report.
-EPHEMERAL: Final = ("/var/lib/datum/run", "/var/lib/datum/run/queue", REPORTS)
+# What is locked, and left: by the programs for accounts, as datum init makes one, and by each pass.
+_LOCKS: Final = ("/etc/.pwd.lock", str(HOST_LOCK))
+# Where something came and went: turns for the lock, the new report, who holds the lock of the host.
+EPHEMERAL: Final = ("/var/lib/datum/run", "/var/lib/datum/run/queue", REPORTS, str(HOST_LOCK))
 
 
 @frozen
@@ -164,7 +165,7 @@ def leave(machine: Machine, pages: int) -> None:
 def leftovers(machine: Machine) -> list[str]:
     """Return temporary names anywhere on the disk."""
     marks = (".dpkg-tmp", ".tmp", ".part", ".lock", "/quarantine", ".new")
-    return [path for path in machine.changes() if path.endswith(marks) and path != _ACCOUNTS]
+    return [path for path in machine.changes() if path.endswith(marks) and path not in _LOCKS]
 
 
 def test_a_full_disk_is_named_and_drift_repair_fails_as_such(enrolled: Enrolled) -> None:

@@ -13,7 +13,7 @@ from tests.harness.plugin import AgentBind
 from tests.proofs.enrolled import Enrolled, fleet_and_machine
 from tests.proofs.fields import text_at
 from tests.proofs.kernel_fields import KERNEL_FIELDS
-from tests.proofs.on_host import PLACE
+from tests.proofs.on_host import LOOPS, PLACE
 from tests.proofs.stage import HOST, UNLIMITED
 from tests.proofs.test_fields import expected, fields
 
@@ -21,9 +21,6 @@ KINDS: Final = ("hostname", "mount", "sysctl", "timezone")
 DATA: Final = "mount:/srv/data"
 LINK_KEY: Final = "net/ipv4/conf/app0/rp_filter"
 IMAGE: Final[dict[str, Any]] = {"source": "/srv/data.img", "fstype": "ext4", "options": ["loop", "nofail"]}
-
-# The kernel chooses which of them is free.
-LOOPS: Final = "mknod /dev/loop-control c 10 237; for n in $(seq 0 63); do mknod /dev/loop$n b 7 $n; done"
 
 
 @frozen

@@ -14,7 +14,8 @@ from attrs import frozen
 
 from tests.harness.plugin import AgentBind
 from tests.harness.strace import Call, own_calls, parse
-from tests.proofs.owed_host import CONF, OWN, OwedHost, app, owed_host
+from tests.proofs.owed_host import CONF, OWN, SETTLE, OwedHost, app, owed_host
+from tests.proofs.owed_strikes import LOG, inject, strace
 
 PLACE: Final = "/etc/systemd/system"
 FIRST: Final[dict[str, Any]] = {"service:cron": {"running": True, "enabled": True}}
@@ -46,8 +47,7 @@ STEPS: Final = {
     "timer started": "systemctl is-active app-job.timer",
 }
 _PROGRESS: Final = "\n".join(f"if {test} > /dev/null; then echo '{step}'; fi" for step, test in STEPS.items())
-TRIES: Final = 8
-_LOG: Final = "/dev/shm/strace.log"
+TRIES: Final = 20
 _KEPT: Final = "/srv/first.tar"
 _RESET: Final = f"""
 systemctl unmask --quiet cron; umount /srv/app; rmdir /srv/app; systemctl stop app app-job.timer
@@ -68,8 +68,9 @@ class Scene:
         host.begin(FIRST)
         host.sh(f"cd /; tar -cf {_KEPT} {OWN} etc/fstab {PLACE.lstrip('/')}")
         host.declare(SECOND)
-        assert _strace(host, "-f", "-y", "-s", "400") == 0
-        return cls(host, tuple(own_calls(parse(host.machine.read(_LOG).decode(errors="replace")))))
+        done = strace(host, ["-f", "-y", "-s", "400"])
+        assert done.returncode == 0, done.stdout + done.stderr
+        return cls(host, tuple(own_calls(parse(host.machine.read(LOG).decode(errors="replace")))))
 
     def after(self, place: int, *names: str, text: str = "") -> int:
         """Return where the next call of one of these names is that says something."""
@@ -88,26 +89,22 @@ class Scene:
 
     def kill(self, place: int, shift: int) -> str:
         """Reset the host, kill the pass at a call, or so many later, and say how far it came."""
-        call = self.calls[place]
-        fault = f"inject={call.name}:signal=KILL:when={call.nth + shift}"
         self.host.sh(_RESET)
-        _strace(self.host, "-e", f"trace={call.name}", "-e", fault)
+        strace(self.host, inject(self.calls[place], "signal=KILL", shift))
+        self.host.sh(SETTLE)
         return (self.host.sh(_PROGRESS).splitlines() or [""])[-1]
 
     def leave(self, step: str, place: int) -> None:
         """Kill the pass so that this step is the last that is done."""
         shift, order = 0, list(STEPS)
-        for _ in range(TRIES):
+        for tried in range(1, TRIES + 1):
             if (found := self.kill(place, shift)) == step:
+                print(f"{step}: left at try {tried}")
                 return
+            print(f"{step}: {shift} later it is {found or 'nothing'}")
             assert self.calls[place].name == "sendto", f"{step}: {found}"
             shift += 3 if not found or order.index(found) < order.index(step) else -2
         pytest.fail(f"no pass was left at {step}")
-
-
-def _strace(host: OwedHost, *options: str) -> int:
-    argv = ["strace", "-qq", "-o", _LOG, *options, "--", *host.fleet.argv, "apply"]
-    return host.machine.run(argv, env=host.fleet.env, check=False, timeout=180).returncode
 
 
 @pytest.fixture
@@ -136,10 +133,9 @@ def places(scene: Scene) -> dict[str, int]:
 
 def test_a_pass_that_is_killed_between_file_and_manager_is_finished_by_the_next(scene: Scene) -> None:
     host = scene.host
-    for number, (step, place) in enumerate(places(scene).items()):
+    for step, place in places(scene).items():
         scene.leave(step, place)
         done = host.apply(code=None)
         assert (done.code, shown(host)) == (0, SHOWN), f"{step}: {done.said}"
-        if number % 3 == 0:
-            host.log()
-            host.quiet()
+    host.log()
+    host.quiet()

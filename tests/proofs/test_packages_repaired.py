@@ -93,21 +93,50 @@ def test_a_dpkg_that_was_killed_with_nothing_left_but_its_journal_is_repaired(ho
     assert host.state("app") == ("" if gone else "ii 1.0-1")
 
 
-HOLD = (
-    "import fcntl,time; f=open('/var/lib/dpkg/lock','w'); fcntl.lockf(f,fcntl.LOCK_EX); "
-    "print('held',flush=True); time.sleep(600)"
-)
+# Holds a lock until it is killed; or until an apt-get that is to do something was refused, or waits for it.
+HOLD = """
+import fcntl, sys, time
+from pathlib import Path
+
+def asks(process):
+    try:
+        words = (process / "cmdline").read_bytes().split(b"\\0")
+    except OSError:
+        return False
+    return words[0].endswith(b"apt-get") and b"-s" not in words and sys.argv[2].encode() in words
+
+lock = open(sys.argv[1], "w")
+fcntl.lockf(lock, fcntl.LOCK_EX)
+print("held", flush=True)
+if sys.argv[2] == "for ever":
+    time.sleep(600)
+while not (asking := [process for process in Path("/proc").glob("[0-9]*") if asks(process)]):
+    time.sleep(0.02)
+end = time.monotonic() + 2
+while time.monotonic() < end and any(map(asks, asking)):
+    time.sleep(0.02)
+"""
+
+
+@contextmanager
+def held(host: Host, lock: str, until: str = "for ever") -> Iterator[None]:
+    """Have another process hold a lock, as long as this lasts, or until apt-get was kept from doing something."""
+    with host.machine.popen(["python3", "-c", HOLD, lock, until]) as holder:
+        assert holder.stdout is not None
+        holder.stdout.readline()
+        try:
+            yield
+            assert until == "for ever" or holder.wait(timeout=10) == 0
+        finally:
+            holder.kill()
 
 
 def test_the_journal_of_a_dpkg_that_works_is_left_to_it(host: Host) -> None:
     host.archive.publish(Deb("app"))
     host.settles({"package:app": {}})
     host.sh("cd /var/lib/dpkg; sed -n '/^Package: app$/,/^$/p' status > updates/0000")
-    with host.machine.popen(["python3", "-c", HOLD]) as holder:
-        assert holder.stdout is not None
-        holder.stdout.readline()
+    with held(host, "/var/lib/dpkg/lock"):
         assert "nothing to do" in host.apply({"package:app": {}})
-        holder.kill()
     assert "dpkg --configure -a" in host.settles({"package:app": {}})
 
 
@@ -150,23 +179,9 @@ def test_a_package_that_must_be_unpacked_again_is(host: Host) -> None:
     assert host.state("app") == "ii 1.0-1"
 
 
-HOLD_LOCK = (
-    "import fcntl,sys,time; f=open(sys.argv[1],'w'); fcntl.lockf(f,fcntl.LOCK_EX); "
-    "print('held',flush=True); time.sleep(float(sys.argv[2]))"
-)
 FRONTEND = "/var/lib/dpkg/lock-frontend"
 LISTS = "/var/lib/apt/lists"
 ARCHIVES = "/var/cache/apt/archives"
-
-
-@contextmanager
-def held(host: Host, lock: str, seconds: int = 600) -> Iterator[None]:
-    """Have another process hold a lock."""
-    with host.machine.popen(["python3", "-c", HOLD_LOCK, lock, str(seconds)]) as holder:
-        assert holder.stdout is not None
-        holder.stdout.readline()
-        yield
-        holder.kill()
 
 
 def patience(host: Host, seconds: int) -> None:
@@ -182,12 +197,12 @@ def is_busy(host: Host, name: str) -> None:
 
 
 def test_a_lock_is_waited_for_and_its_holder_is_named(host: Host) -> None:
-    host.archive.publish(Deb("app", control={"postinst": FAILS_ONCE}), Deb("other"))
+    host.archive.publish(Deb("app", control={"postinst": FAILS_ONCE}), *map(Deb, ("other", "third", "fourth")))
     patience(host, 1)
     with held(host, FRONTEND):
         is_busy(host, "app")
     patience(host, 60)
-    with held(host, FRONTEND, 2):
+    with held(host, FRONTEND, "install"):
         host.apply({"package:other": {}})
     host.apply({"package:app": {}}, code=1)
     host.machine.write("/srv/ready", "")
@@ -196,21 +211,16 @@ def test_a_lock_is_waited_for_and_its_holder_is_named(host: Host) -> None:
     with held(host, FRONTEND):
         is_busy(host, "app")
     host.settles({"package:app": {}})
-
-
-def test_locks_for_which_apt_does_not_wait_are_waited_for(host: Host) -> None:
-    """Those of the lists and of what was downloaded."""
-    host.archive.publish(Deb("app"), Deb("other"))
-    host.sh("apt-get -q update")
-    for name, lock in (("app", f"{ARCHIVES}/lock"), ("other", f"{LISTS}/lock")):
-        if name == "other":
+    # Nor does apt know any for its lists, and for what was downloaded.
+    for name, lock, verb in (("third", f"{ARCHIVES}/lock", "install"), ("fourth", f"{LISTS}/lock", "update")):
+        if verb == "update":
             host.sh(f"rm {LISTS}/*_Packages")
         patience(host, 1)
         with held(host, lock):
-            assert "lock" in host.sh("apt-get -y install app 2>&1; apt-get update 2>&1")
+            assert "lock" in host.sh(f"apt-get -y install {name} 2>&1; apt-get update 2>&1")
             is_busy(host, name)
         patience(host, 60)
-        with held(host, lock, 3):
+        with held(host, lock, verb):
             host.apply({f"package:{name}": {}})
         assert host.state(name) == "ii 1.0-1"
 

@@ -1,7 +1,7 @@
 """File systems that know no owners, or will not be told by root: a server that squashes root, a mount of one user.
 
-Programs stand for the servers (FUSE), in a Debian 13. What has no owners at all (vfat) no kernel of these tests has:
-for that the table of mounts is recorded (`tests/unit/host/test_mounts.py`).
+Programs stand for the servers (FUSE), in a Debian 13. What has no owners at all (vfat) a kernel may lack: for
+that the table of mounts is recorded (`tests/unit/host/test_mounts.py`).
 """
 
 import json
@@ -59,7 +59,8 @@ UNSEEN: Final = {"file:/srv/private/x": {"content": "x\n"}, "directory:/srv/priv
 def host(make_trixie_oneshot: Callable[..., Oneshot], trixie_agent: AgentBind, tmp_path: Path) -> Enrolled[Oneshot]:
     found = Enrolled(*fleet_and_machine(make_trixie_oneshot, trixie_agent, tmp_path))
     found.machine.run(["sh", "-ec", MOUNTS])
-    assert found.sh("grep -c ' fuse ' /proc/mounts; ls /srv/private 2>&1").endswith("Permission denied")
+    assert found.sh("grep -c ' fuse' /proc/mounts") == "3"
+    assert found.sh("ls /srv/private 2>&1").endswith("Permission denied")
     return found
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.harness.plugin import AgentBind
 from tests.proofs.owed_host import CONF, OwedHost, app, owed_host, unit_text
-from tests.proofs.owed_judging import judge, prepare, state
+from tests.proofs.owed_judging import how_far, judge, prepare
 from tests.proofs.owed_strikes import Scene, declare
 
 # Of each phase: to the write, to the refresh, to its end.
@@ -75,7 +75,7 @@ def leave_marked(scene: Scene, *, written: bool = True) -> OwedHost:
     points = scene.points
     assert scene.kill(points.about_to_refresh if written else points.calls[points.write])
     text = "two" if written else "one"
-    assert state(host) == f"{text} on the disk, needs-restart owed, the service did nothing"
+    assert how_far(host) == f"{text} on the disk, needs-restart owed, the service did nothing"
     return host
 
 
@@ -83,7 +83,7 @@ def test_a_service_that_crashed_between_mark_and_write_is_marked_again(restarts:
     """The manager started it with the old file, and cleared the mark."""
     host = leave_marked(restarts, written=False)
     host.machine.run(["sh", "-c", _CRASH])
-    assert state(host) == "one on the disk, nothing owed, the service did start one"
+    assert how_far(host) == "one on the disk, nothing owed, the service did start one"
     host.apply()
     assert host.log() == ["start one", "start two"]
     host.quiet()
@@ -132,7 +132,7 @@ def test_where_the_mark_cannot_be_set_the_file_is_not_changed(restarts: Scene) -
     code = restarts.stop_and_go(restarts.points.staged, f"for i in {sockets}; do mv $i $i.away; done")
     host.sh(f"for i in {sockets}; do mv $i.away $i; done")
     assert code == 1
-    assert state(host) == "one on the disk, nothing owed, the service did nothing"
+    assert how_far(host) == "one on the disk, nothing owed, the service did nothing"
     host.apply()
     assert host.log() == ["start two"]
     host.quiet()
@@ -142,7 +142,7 @@ def test_where_the_file_cannot_be_changed_the_mark_is_taken_back(restarts: Scene
     host = restarts.reset()
     done = restarts.fail(restarts.points.calls[restarts.points.write], "EPERM")
     assert done.returncode == 1, done.stdout + done.stderr
-    assert state(host) == "one on the disk, nothing owed, the service did nothing"
+    assert how_far(host) == "one on the disk, nothing owed, the service did nothing"
     host.apply()
     assert host.log() == ["start two"]
     host.quiet()
@@ -169,7 +169,7 @@ def test_a_listed_file_that_is_dropped_restarts_once_wherever_the_pass_is_killed
     for call, left in ((scene.points.calls[scene.points.write], "x.conf"), (scene.points.about_to_refresh, "")):
         host = scene.reset()
         assert scene.kill(call)
-        assert state(host) == "one on the disk, needs-restart owed, the service did nothing"
+        assert how_far(host) == "one on the disk, needs-restart owed, the service did nothing"
         assert host.sh("ls /etc/app.d") == left
         host.apply()
         assert (host.sh("ls /etc/app.d"), host.log(), host.markers()) == ("", ["start one"], set())

@@ -9,12 +9,11 @@ import pytest
 from tests.harness.booted import Booted
 from tests.harness.oneshot import Oneshot
 from tests.harness.plugin import AgentBind
+from tests.proofs.odd_words import ODD
 from tests.proofs.on_host import FleetOnHost
 
 SYSTEM: Final = "/etc/systemd/system"
 LINK: Final = f"{SYSTEM}/timers.target.wants/job.timer"
-# Nothing of it means anything to a program.
-ODD: Final = ["$HOME", "${HOME}", "%n", "100%", 'a "b"', "c\\d", "e'f", " g ", "two\nlines", "", ";", "ünd", "\x01"]
 
 
 @pytest.fixture

@@ -103,6 +103,8 @@ def test_there_are_enough() -> None:
 @pytest.mark.parametrize("broken", PATCHES, ids=lambda path: path.stem, indirect=True)
 def test_a_broken_promise_is_noticed(copy: Path, broken: Sabotage) -> None:
     done = run(copy, broken.test)
+    if os.geteuid() and done.returncode == 0 and " skipped" in done.stdout.splitlines()[-1]:
+        pytest.skip("the test that notices it needs root")
     assert done.returncode == 1, f"{broken.test} does not notice: {done.stdout}{done.stderr}"
     assert _SUMMARY.search(done.stdout), f"{broken.test} did not run as a test: {done.stdout}"
     assert " error" not in done.stdout.splitlines()[-1]

@@ -21,7 +21,7 @@ from datum.agent.doctor.given import Given
 from datum.agent.doctor.hops import REVISION, Asked, Way, eased, hops_of, judge_way
 from datum.agent.doctor.shelter import sheltered, without_rights
 from datum.agent.settings import Settings
-from datum.agent.source import Consulted, Source
+from datum.agent.source import Consulted, Source, is_behind
 from datum.agent.wiring import source_account
 from datum.errors import DatumError, FleetError, RepositoryError
 from datum.model.pointer import Pointer
@@ -236,7 +236,6 @@ class Inquiry:
         info = None
         with suppress(RepositoryError):
             info = mirror.describe(revision)
-        is_behind = self._is_behind(remote, consulted, mirror)
         return Asked(
             report.status,
             report.diagnostics,
@@ -244,7 +243,7 @@ class Inquiry:
             info.committed_at if info else "",
             info.committer if info else "",
             is_quarantined=self._pointer.is_quarantined(revision),
-            is_behind=is_behind,
+            is_behind=self._is_behind(remote, consulted, mirror),
             is_floor_known=self._given.is_pointer_known,
         )
 
@@ -254,9 +253,7 @@ class Inquiry:
         codes = {item.code for item in consulted.evidence}
         if remote == self._settings.remotes[0] or revision is None or accepted is None or codes != {"not-a-descendant"}:
             return False
-        with suppress(RepositoryError):
-            return mirror.is_descendant(accepted, revision)
-        return False
+        return is_behind(mirror, revision, accepted)
 
 
 def _is_shut(path: str) -> bool:

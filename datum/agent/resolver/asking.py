@@ -27,6 +27,7 @@ from datum.errors import (
     RepositoryError,
     RepositoryUnreachableError,
     RevisionNotFoundError,
+    RevisionRefusedError,
 )
 from datum.host.powerless import Powerless
 from datum.model.json import JsonValue
@@ -48,6 +49,7 @@ _ERRORS: Final[Mapping[str, type[DatumError]]] = {
         RepositoryError,
         RepositoryUnreachableError,
         RevisionNotFoundError,
+        RevisionRefusedError,
     )
 }
 _WORDS_LIMIT: Final = 2000

@@ -5,13 +5,13 @@ The proof is the commits on one way from the first down to a child of the second
 """
 
 import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
 from typing import Final
 
 from datum.agent.resolver.strict import MalformedError
 from datum.diagnostics import Diagnostic
-from datum.errors import FleetError
+from datum.errors import RepositoryError, RevisionRefusedError
 
 PROOF_LIMIT: Final = 32 << 20
 """Bytes of a proof. A commit takes some 250, signed some 1,000."""
@@ -19,6 +19,12 @@ PROOF_LIMIT: Final = 32 << 20
 COMMIT_LIMIT: Final = 100_000
 """Commits of a proof."""
 
+LOOK_FACTOR: Final = 3
+"""How many times what a proof may have is looked at for the way: beside it are the commits that merges brought."""
+
+_PARENT: Final = b"parent "
+# Of a line with a parent, with its end; ids of SHA-256 are the longest.
+_PARENT_LIMIT: Final = len(_PARENT) + 64 + 1
 _HEAD_LIMIT: Final = len(b"commit %d\0" % PROOF_LIMIT)
 _SHA1: Final = 40
 
@@ -26,23 +32,26 @@ _SHA1: Final = 40
 def require_descent(commit: str, ancestor: str, proof: bytes) -> None:
     """Refuse what does not prove that a commit is another one or has it in its history.
 
+    Nothing of the proof is copied but one parent at a time: who wrote the commits is not known to be trusted yet.
+
     Raises:
-        MalformedError: it does not; a commit has other bytes than its id says, or is not the parent of the one before.
+        MalformedError: it does not; a commit has other bytes than its id says, or is not the parent of the one before;
+            or there is a proof of what needs none.
     """
-    wanted = {commit}
-    if commit != ancestor:
-        for number, whole in enumerate(_objects(proof), 1):
-            found = hashlib.new("sha1" if len(commit) == _SHA1 else "sha256", whole, usedforsecurity=False).hexdigest()
-            if number > COMMIT_LIMIT or found not in wanted:
-                raise MalformedError("a history has a commit that no commit before it names")
-            wanted = set(parents(bytes(whole)))
-    if ancestor not in wanted:
+    algorithm = "sha1" if len(commit) == _SHA1 else "sha256"
+    view, named = memoryview(proof), iter((commit,))
+    for number, (begin, end) in enumerate(_objects(proof), 1):
+        found = hashlib.new(algorithm, view[begin:end], usedforsecurity=False).hexdigest()
+        if commit == ancestor or number > COMMIT_LIMIT or found not in named:
+            raise MalformedError("a history has a commit that no commit before it names")
+        named = parents(proof, begin, end)
+    if ancestor not in named:
         raise MalformedError("a history does not come to where it should")
 
 
-def _objects(proof: bytes) -> Iterator[memoryview]:
-    """Yield the objects that bytes are, one behind the other; none of them is copied."""
-    view, begin = memoryview(proof), 0
+def _objects(proof: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where each of the objects that bytes are begins and ends, one behind the other."""
+    begin = 0
     while begin < len(proof):
         head = proof.find(b"\0", begin, begin + _HEAD_LIMIT)
         size = proof[begin : max(head, begin)].removeprefix(b"commit ")
@@ -50,22 +59,26 @@ def _objects(proof: bytes) -> Iterator[memoryview]:
         end = head + 1 + number
         if proof[begin : head + 1] != b"commit %d\0" % number or end > len(proof):
             raise MalformedError("a history holds what is no commit")
-        yield view[begin:end]
+        yield begin, end
         begin = end
 
 
-def parents(whole: bytes) -> Iterator[str]:
+def parents(data: bytes, begin: int = 0, end: int | None = None) -> Iterator[str]:
     """Yield the parents of a commit: the lines behind that of its tree, up to the first that is none (git-commit-tree).
 
     Args:
-        whole: the commit as git hashes it.
+        data: holds the commit as git hashes it.
+        begin: where it begins.
+        end: where it ends; None: where the data do.
     """
-    _, *lines = whole[whole.index(b"\0") + 1 :].split(b"\n")
-    for line in lines:
-        word, _, parent = line.partition(b" ")
-        if word != b"parent":
+    end = len(data) if end is None else end
+    at = data.find(b"\n", data.index(b"\0", begin), end) + 1
+    while at and data.startswith(_PARENT, at, end):
+        stop = data.find(b"\n", at, min(end, at + _PARENT_LIMIT))
+        if stop < 0:
             return
-        yield parent.decode("ascii", "replace")
+        yield data[at + len(_PARENT) : stop].decode("ascii", "replace")
+        at = stop + 1
 
 
 def prove_descent(commit: str, ancestor: str, read: Callable[[str], bytes]) -> bytes:
@@ -77,35 +90,41 @@ def prove_descent(commit: str, ancestor: str, read: Callable[[str], bytes]) -> b
         read: returns the bytes of a commit.
 
     Raises:
-        FleetError: `descent-too-long`.
+        RevisionRefusedError: `descent-too-long`.
+        RepositoryError: the history is damaged.
     """
     proof, number = bytearray(), 0
     for one in _way(commit, ancestor, read):
         whole, number = _whole(read(one)), number + 1
         if len(proof) + len(whole) > PROOF_LIMIT or number > COMMIT_LIMIT:
-            raise _too_long(one, ancestor)
+            raise _too_long(commit, ancestor)
         proof += whole
     return bytes(proof)
 
 
-def _way(commit: str, ancestor: str, read: Callable[[str], bytes]) -> tuple[str, ...]:
+def _way(commit: str, ancestor: str, read: Callable[[str], bytes]) -> Iterable[str]:
     """Return the commits from one down to a child of the other.
 
     The newest are looked at first, by what they say of their time: of a history with many merges that is the part
     between both, and where clocks were wrong some more of it.
     """
-    children, open_ones = {commit: ""}, [(0, commit)]
+    children, open_ones, looked = {commit: ""}, [(0, commit)], 0
     while ancestor not in children:
+        if not open_ones:
+            raise _damaged(commit, ancestor)
         _, one = heappop(open_ones)
         data = read(one)
+        looked, turn = looked + len(data), -_time(data)
         for parent in parents(_whole(data)):
             if parent not in children:
                 children[parent] = one
-                heappush(open_ones, (-_time(data), parent))
+                heappush(open_ones, (turn, parent))
+            if len(children) > LOOK_FACTOR * COMMIT_LIMIT or looked > LOOK_FACTOR * PROOF_LIMIT:
+                raise _too_long(commit, ancestor)
     way = [ancestor]
     while way[-1] != commit:
         way.append(children[way[-1]])
-    return tuple(reversed(way[1:]))
+    return reversed(way[1:])
 
 
 def _whole(data: bytes) -> bytes:
@@ -114,18 +133,30 @@ def _whole(data: bytes) -> bytes:
 
 def _time(data: bytes) -> int:
     """Return the seconds that a commit was made at; 0 where it says nothing of the kind."""
-    _, _, rest = data.partition(b"\ncommitter ")
-    seconds = rest.partition(b"\n")[0].rpartition(b"> ")[2].partition(b" ")[0]
+    at = data.find(b"\ncommitter ") + 1
+    seconds = data[at : data.find(b"\n", at)].rpartition(b"> ")[2].partition(b" ")[0] if at else b""
     return int(seconds) if seconds.isdigit() and len(seconds) < _HEAD_LIMIT else 0
 
 
-def _too_long(commit: str, ancestor: str) -> FleetError:
-    return FleetError(
+def _too_long(commit: str, ancestor: str) -> RevisionRefusedError:
+    return RevisionRefusedError(
         Diagnostic(
             code="descent-too-long",
-            summary="The revision is too far from the accepted one.",
-            detail=f"Between {ancestor} and the branch are more than {COMMIT_LIMIT} commits, or they have more than "
-            f"{PROOF_LIMIT >> 20} MiB; {commit} is as far as was looked.",
+            summary="The revision is refused.",
+            detail=f"The way from {commit} down to {ancestor} is too long to be proved: more than {COMMIT_LIMIT} "
+            f"commits, or more than {PROOF_LIMIT >> 20} MiB of them; or it was not found among "
+            f"{LOOK_FACTOR} times as many.",
             hint="let the host accept a commit between both first: datum apply --rev COMMIT",
+        )
+    )
+
+
+def _damaged(commit: str, ancestor: str) -> RepositoryError:
+    return RepositoryError(
+        Diagnostic(
+            code="object-damaged",
+            summary="A git object cannot be read.",
+            detail=f"The history of {commit} leads to {ancestor} by what git keeps of it, and does not by its commits.",
+            hint="remove mirror.git in the state directory: it is a cache, and the next pass fetches it anew",
         )
     )

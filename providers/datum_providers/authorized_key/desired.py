@@ -9,7 +9,7 @@ from attrs import field, frozen
 from datum.model.identity import ResourceId
 from datum.model.manifest import AttributeValue
 from datum.provider.contract import DesiredError
-from datum_providers.authorized_key.lines import KeyLine, is_key, parse_line, split_options
+from datum_providers.authorized_key.lines import KeyLine, parse_line, split_options
 from datum_providers.shared.account_names import account_name
 from datum_providers.shared.programs import parse_host_path
 
@@ -152,12 +152,9 @@ def wanted_line(desired: DesiredKey, old: KeyLine | None) -> KeyLine | None:
 def _key(value: object) -> KeyLine | None:
     if value is None:
         return None
-    text = _text("key", value)
-    parts = text.encode().split(None, 2)
-    if len(parts) > 1 and is_key(parts[0], parts[1]):
-        comment = parts[2].strip() if parts[2:] else b""
-        return KeyLine((), parts[0], parts[1], comment)
-    line = parse_line(text.encode())
+    line = parse_line(_text("key", value).encode())
+    if line is not None and not line.options:
+        return line
     if line is not None:
         raise DesiredError(
             "key",

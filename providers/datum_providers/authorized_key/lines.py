@@ -1,15 +1,16 @@
 r"""The lines of an authorized_keys file, as sshd(8) reads them. Pure, and over bytes.
 
-A line is options, if there are some, a type, a key in base64, and a comment. Options are separated by commas and end at
-the first white space outside of double quotes, in which `\"` is a quote. What is no such line is a comment or nothing
-that sshd takes, and stays as it is.
+A line is options, if there are some, a type, a key in base64, and a comment; it ends at a byte that is zero, since sshd
+reads a text of C. Options are separated by commas and end at the first blank or tab outside of double quotes, in which
+`\"` is a quote. What is no such line is a comment or nothing that sshd takes, and stays as it is: but for keys that
+nobody declared, where every word is taken for a key that can be one.
 """
 
 import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 
 from attrs import frozen
@@ -20,6 +21,15 @@ UNMANAGED: Final = "unmanaged"
 """What stands in a file of keys and nobody declared, as it is shown."""
 
 _SPACE: Final = b" \t"
+_SPACES: Final = re.compile(rb"[ \t]+")
+# White space for b64_pton(3), by which sshd reads base64: it stands for nothing there.
+_IGNORED: Final = b"\r\v\f"
+# Types that sshd takes for keys of another one.
+_ALIASES: Final[Mapping[bytes, bytes]] = {
+    b"rsa-sha2-256": b"ssh-rsa",
+    b"rsa-sha2-512": b"ssh-rsa",
+    b"webauthn-sk-ecdsa-sha2-nistp256@openssh.com": b"sk-ecdsa-sha2-nistp256@openssh.com",
+}
 _TYPE: Final = re.compile(rb"[a-z][a-z0-9@.-]+")
 # A length of four bytes goes before each part of a key (RFC 4253, 6.6).
 _LENGTH: Final = 4
@@ -31,8 +41,9 @@ class KeyLine:
 
     # As they stand there, in their order: `from="10.0.0.0/8"`, `no-pty`.
     options: tuple[bytes, ...]
+    # That of the key itself: `ssh-rsa`, where `rsa-sha2-256` stands there.
     kind: bytes
-    # Base64, as it stands there.
+    # Base64, without what stands for nothing in it.
     blob: bytes
     # Without white space around it; empty for none.
     comment: bytes = b""
@@ -44,9 +55,9 @@ class KeyLine:
 
     @property
     def shown(self) -> str:
-        """Its type and fingerprint, with its comment."""
-        comment = self.comment.decode("utf-8", "surrogateescape")
-        return as_json(f"{self.kind.decode()} {self.fingerprint} {comment}".rstrip())
+        """Its type and fingerprint, with its comment; whatever that is, `fingerprint_shown` finds the fingerprint."""
+        comment = as_json(self.comment.decode("utf-8", "surrogateescape"))
+        return f"{self.kind.decode()} {self.fingerprint} {comment}".rstrip()
 
     def text(self) -> bytes:
         """Return the line, without its end."""
@@ -60,6 +71,11 @@ def fingerprint_of(blob: bytes) -> str:
     return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
+def fingerprint_shown(shown: str) -> str:
+    """Return the fingerprint of a key from `KeyLine.shown`."""
+    return shown.split(" ", 2)[1]
+
+
 def split_lines(data: bytes) -> list[bytes]:
     """Return the lines of a file with their ends; joined they are the file. A carriage return by itself ends none."""
     parts = data.split(b"\n")
@@ -69,9 +85,7 @@ def split_lines(data: bytes) -> list[bytes]:
 
 def parse_line(line: bytes) -> KeyLine | None:
     """Return what a line grants; None for one that grants nothing."""
-    text = line.strip(b" \t\r\n")
-    if not text or text.startswith(b"#"):
-        return None
+    text = _text_of(line)
     whole = _key(text, ())
     if whole is not None:
         return whole
@@ -80,27 +94,38 @@ def parse_line(line: bytes) -> KeyLine | None:
     return None if options is None else _key(text[end:].lstrip(_SPACE), options)
 
 
+def _text_of(line: bytes) -> bytes:
+    """Return what sshd sees of a line; empty for a comment."""
+    text = line.partition(b"\0")[0].lstrip(_SPACE).rstrip(b" \t\r\n")
+    return b"" if text.startswith(b"#") else text
+
+
 def _key(text: bytes, options: tuple[bytes, ...]) -> KeyLine | None:
-    parts = text.split(None, 2)
-    if len(parts) < 2 or not is_key(parts[0], parts[1]):  # noqa: PLR2004 - a type and a key
+    parts = _SPACES.split(text, 2)
+    found = _named(parts[1]) if parts[1:] else None
+    if found is None or _ALIASES.get(parts[0], parts[0]) != found[0]:
         return None
-    return KeyLine(options, parts[0], parts[1], parts[2].strip() if parts[2:] else b"")
+    return KeyLine(options, *found, parts[2].strip() if parts[2:] else b"")
 
 
-def is_key(kind: bytes, blob: bytes) -> bool:
-    """Whether these are the type of a key, and that key: it begins with its type."""
-    if not _TYPE.fullmatch(kind):
-        return False
+def _named(word: bytes) -> tuple[bytes, bytes] | None:
+    """Return type and base64 of a word that is a key, as it begins with its type; None where it is none."""
+    blob = word.translate(None, _IGNORED)
     data = _decoded(blob)
-    head = len(kind).to_bytes(_LENGTH, "big") + kind
-    return data is not None and data.startswith(head) and len(data) > len(head)
+    if data is None:
+        return None
+    end = _LENGTH + int.from_bytes(data[:_LENGTH], "big")
+    kind = data[_LENGTH:end]
+    return (kind, blob) if end < len(data) and _TYPE.fullmatch(kind) else None
 
 
 def _decoded(blob: bytes) -> bytes | None:
     try:
-        return base64.b64decode(blob, validate=True)
+        data = base64.b64decode(blob, validate=True)
     except (binascii.Error, ValueError):
         return None
+    # Neither has bits that are left over, nor more signs of the end than are due: sshd takes no such key.
+    return data if base64.b64encode(data) == blob else None
 
 
 def _end_of_options(text: bytes) -> int:
@@ -171,19 +196,28 @@ def without_key(data: bytes, fingerprint: str) -> bytes:
 
 def keys_beside(data: bytes, listed: Collection[str]) -> tuple[KeyLine, ...]:
     """Return what grants a key that is not listed, or one that is for another time: sshd tries all lines."""
-    return tuple(key for _, key in _judged(data, listed) if key is not None)
+    return tuple(key for _, keys in _judged(data, listed) for key in keys)
 
 
 def without_keys_beside(data: bytes, listed: Collection[str], told: Collection[str]) -> bytes:
-    """Return a file without those of them that are told, as they are shown; all else is as it was."""
-    return b"".join(line for line, key in _judged(data, listed) if key is None or key.shown not in told)
+    """Return a file without the lines of those of them that are told, as they are shown; all else is as it was."""
+    return b"".join(line for line, keys in _judged(data, listed) if not any(key.shown in told for key in keys))
 
 
-def _judged(data: bytes, listed: Collection[str]) -> Iterator[tuple[bytes, KeyLine | None]]:
-    """Yield every line, with its key where that is one too many."""
+def _judged(data: bytes, listed: Collection[str]) -> Iterator[tuple[bytes, tuple[KeyLine, ...]]]:
+    """Yield every line, with its keys that are too many."""
     found: set[str] = set()
     for line in split_lines(data):
         key = parse_line(line)
-        yield line, None if key is None or (key.fingerprint in listed and key.fingerprint not in found) else key
-        if key is not None:
-            found.add(key.fingerprint)
+        if key is None:
+            yield line, _possible_keys(line)
+            continue
+        is_first = key.fingerprint in listed and key.fingerprint not in found
+        yield line, () if is_first else (key,)
+        found.add(key.fingerprint)
+
+
+def _possible_keys(line: bytes) -> tuple[KeyLine, ...]:
+    """Return the keys in a line that is not understood: whatever sshd makes of the rest, it can take no other ones."""
+    found = (_named(word) for word in _SPACES.split(_text_of(line)))
+    return tuple(KeyLine((), *key) for key in found if key is not None)

@@ -43,19 +43,20 @@ def related_key(desired: DesiredKey, index: TargetIndex) -> DesiredKey:
     known = evolve(known, rival=None if is_shared else rival)
     if not desired.is_of_all:
         return known
-    declared = _declared(desired, index)
+    declared = _declared(known, index)
     here = frozenset(fingerprint for fingerprint, _, is_here in declared if is_here)
     return evolve(known, listed=here, elsewhere=frozenset(each[0] for each in declared) - here)
 
 
 def _declared(desired: DesiredKey, index: TargetIndex) -> tuple[tuple[str, ResourceId, bool], ...]:
     """Return the fingerprint of each declared key of the user, what declares it, and whether it is for this file."""
-    file, found = targets_of_key(desired)[1], []
+    file, found = likely_path(desired), []
     for key in index.keys(_TYPE):
         user, _, fingerprint = key.partition("/")
         holder = index.holder(Target(_TYPE, key)) if user == desired.user and fingerprint != _ALL else None
         if holder is not None:
-            found.append((fingerprint, holder, file in index.targets_of(holder)))
+            path = next((target.key for target in index.targets_of(holder) if target.kind == "path"), None)
+            found.append((fingerprint, holder, file == likely_path(evolve(desired, path=path))))
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from datum.model.plan import Change, Need, Operation, Step
 from datum.provider.host import FileKind
 from datum.provider.paths import parents
 from datum_providers.authorized_key.desired import DesiredKey
-from datum_providers.authorized_key.lines import UNMANAGED
+from datum_providers.authorized_key.lines import UNMANAGED, fingerprint_shown
 from datum_providers.authorized_key.strict import OPEN_FOLDER, REFUSED
 from datum_providers.shared.kinds import comparable, kind_of
 
@@ -40,7 +40,7 @@ def _plan_all(desired: DesiredKey, observed: Present | Absent) -> Step | None:
     beside = comparable(observed, UNMANAGED)
     if not isinstance(beside, (list, tuple)) or not beside:
         return None
-    taken = {str(shown).split()[1] for shown in beside} - desired.listed - desired.elsewhere
+    taken = {fingerprint_shown(str(shown)) for shown in beside} - desired.listed - desired.elsewhere
     takes = tuple(sorted(f"authorized_key:{desired.user}/{fingerprint}" for fingerprint in taken))
     return Step(Operation.UPDATE, (Change(UNMANAGED, tuple(beside), ()),), _rival(desired), takes)
 

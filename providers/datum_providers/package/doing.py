@@ -74,7 +74,7 @@ def apply_packages(writer: HostWriter, staged: Sequence[Staged]) -> None:
         HostError: something failed; what each step became is to be observed.
     """
     if clear(writer):
-        writer.remark("A policy that an interrupted transaction had left in /usr/sbin/policy-rc.d was removed.")
+        writer.remark("What an interrupted transaction had left to keep services from being started was removed.")
     work = [each for each in staged if not sweeps(each.step.changes)]
     if work:
         with _starts_denied(writer, work):

@@ -23,6 +23,7 @@ from datum_providers.package.database import (
 from datum_providers.package.desired import DesiredPackage
 from datum_providers.package.policy import left_for
 from datum_providers.package.steps import is_admitted, is_coming, plan_package
+from datum_providers.package.withheld import withheld_for
 
 PATIENCE: Final = 1800.0
 """Seconds that an observation waits for what an earlier pass has begun."""
@@ -42,7 +43,8 @@ def observe_packages(reader: HostReader, desired: Mapping[str, DesiredPackage]) 
         _await_others(reader)
         database = read_database(reader)
         begun = frozenset[str]() if database.is_interrupted and is_at_work(reader) else database.journalled
-        look = Look(reader, database, left_for(reader) or frozenset(), begun)
+        left = (left_for(reader) or frozenset()) | withheld_for(reader)
+        look = Look(reader, database, left, begun)
     except HostError as error:
         return dict.fromkeys(desired, error.unobservable())
     seen = {name: look.at(wanted) for name, wanted in desired.items()}
@@ -65,7 +67,7 @@ class Look:
 
     reader: HostReader
     database: Database
-    # Packages for which a killed transaction left its policy behind.
+    # Packages for which a killed transaction left its policy behind, or units withheld.
     left: frozenset[str]
     # Of which dpkg has begun something, as its journal says, and goes on with nothing.
     begun: frozenset[str] = frozenset()

@@ -13,12 +13,11 @@ from typing import Final
 from datum.model.content import Content
 from datum.provider.host import FileFacts, FileKind, FileWrite, HostReader, HostWriter
 from datum_providers.package.apt import MARKER
-from datum_providers.package.withheld import release, withhold
+from datum_providers.package.withheld import release, said_for, saying_for, withhold
 
 PATH: Final = "/usr/sbin/policy-rc.d"
 
 _SIGN: Final = "# datum: for one transaction"
-_FOR: Final = re.compile(rb"^# datum: package:(\S+)$", re.MULTILINE)
 _WITHHELD: Final = re.compile(rb"^# datum: unit:(\S+)$", re.MULTILINE)
 _LIMIT: Final = 1 << 20
 _SUFFIX: Final = ".service"
@@ -34,9 +33,7 @@ def policy_text(units: Iterable[str], names: Iterable[str], brought: Iterable[st
     """
     spellings = sorted({spelling for unit in units for spelling in (unit, unit.removesuffix(_SUFFIX))})
     patterns = "|".join(map(shlex.quote, spellings)) or "''"
-    head = "\n".join(
-        sorted([*(f"# datum: package:{name}" for name in names), *(f"# datum: unit:{one}" for one in brought)])
-    )
+    head = "\n".join((*saying_for(names), *(f"# datum: unit:{one}" for one in sorted(brought))))
     return f"""#!/bin/sh
 {_SIGN}
 {head}
@@ -57,7 +54,7 @@ def left_for(reader: HostReader) -> frozenset[str] | None:
         HostError: it cannot be looked at.
     """
     data = _own(reader)
-    return None if data is None else frozenset(name.decode("utf-8", "replace") for name in _FOR.findall(data))
+    return None if data is None else said_for(data)
 
 
 def _own(reader: HostReader) -> bytes | None:
@@ -69,10 +66,10 @@ def _own(reader: HostReader) -> bytes | None:
     return data if _SIGN.encode() in data.splitlines()[1:2] else None
 
 
-def place(writer: HostWriter, units: Iterable[str], names: Iterable[str], brought: Collection[str] = ()) -> None:
+def place(writer: HostWriter, units: Iterable[str], names: Collection[str], brought: Collection[str] = ()) -> None:
     """Put the policy in place; one of somebody else is left alone, and so is what it decides.
 
-    It goes before what it withholds, and names it: what a kill leaves behind is found by it.
+    It goes before what it withholds, and names it: a kill may leave a folder that nothing else tells from others.
 
     Args:
         writer: the host.
@@ -92,18 +89,18 @@ def place(writer: HostWriter, units: Iterable[str], names: Iterable[str], brough
     text = policy_text(units, names, brought)
     writer.write_file(PATH, FileWrite(Content.from_bytes(text.encode()), mode="0755"))
     if brought:
-        withhold(writer, brought)
+        withhold(writer, brought, names)
 
 
 def clear(writer: HostWriter) -> bool:
-    """Remove a policy of ours with what it withholds; return whether there was one.
+    """Remove a policy of ours, and what is withheld, with a policy or without; return whether there was any.
 
     Raises:
         HostError: it cannot be removed.
     """
     data = _own(writer)
-    if data is None:
-        return False
-    release(writer, [name.decode("utf-8", "replace") for name in _WITHHELD.findall(data)])
-    writer.remove_file(PATH)
-    return True
+    units = [] if data is None else [name.decode("utf-8", "replace") for name in _WITHHELD.findall(data)]
+    is_withheld = release(writer, units)
+    if data is not None:
+        writer.remove_file(PATH)
+    return data is not None or is_withheld

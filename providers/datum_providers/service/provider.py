@@ -49,6 +49,9 @@ UNIT_STATE: Final = "unit_state"
 # Packages whose units have another name than they.
 _PACKAGES: Final[Mapping[str, str]] = {"ssh": "openssh-server", "sshd": "openssh-server"}
 
+# Options of all services, one file for each.
+_DEFAULTS: Final = "/etc/default"
+
 # Units of these types start others.
 _STARTERS: Final = frozenset({"socket", "timer", "path"})
 
@@ -168,7 +171,9 @@ def _configuration(desired: DesiredService, index: TargetIndex) -> Iterator[Reso
     """Yield once each what is declared at or below the usual places of its configuration, and it does not list."""
     name = desired.unit.prefix
     folder = f"/etc/{name}"
-    paths = (folder, f"{folder}.conf", f"/etc/default/{name}", *index.paths_below(folder))
+    # That of all services is not the one of a service that is called so.
+    own = () if folder == _DEFAULTS else (folder, *index.paths_below(folder))
+    paths = (f"{folder}.conf", f"{_DEFAULTS}/{name}", *own)
     found = dict.fromkeys(index.holder(Target("path", path)) for path in paths)
     listed = {*desired.restart_on, *desired.reload_on}
     yield from (holder for holder in found if holder is not None and holder not in listed)

@@ -39,13 +39,16 @@ def adopted_fields(name: str, observed: Present, kind: FileKind, fields: Iterabl
     """
     found = observed.fields.get("kind")
     if found != kind.value:
-        words = KINDS.get(str(found), str(found))
         own = KINDS[kind.value].partition(" ")[2]
-        raise DesiredError("", f"{words} stands at {name}, and no {own}.", hint=_hint(found, name))
+        # Names of files of systemd, cron and apt are no paths.
+        place = f"at {name}" if name.startswith("/") else f"in the place of {name}"
+        words = KINDS.get(str(found))
+        detail = f"no {own} stands {place}." if words is None else f"{words} stands {place}, and no {own}."
+        raise DesiredError("", detail, hint=_hint(found, name))
     values = {field: observed.fields.get(field) for field in fields}
     return {field: value for field, value in values.items() if isinstance(value, str)}
 
 
 def _hint(found: object, name: str) -> str:
-    type_name = _TYPES.get(str(found))
+    type_name = _TYPES.get(str(found)) if name.startswith("/") else None
     return f"datum adopt {type_name}:{name}" if type_name else ""

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from typing import Final
 
 from datum.provider.contract import Removal
+from datum.provider.own_units import SHIPPED
 from datum.provider.paths import is_below
 from datum_providers.shared.spellings import WELL_KNOWN_LINKS
 
@@ -32,12 +33,9 @@ _DROP_IN: Final = frozenset(
     }
 )
 
-# By these names, wherever the manager links them from.
-_AGENT_UNITS: Final = frozenset({"datum.service", "datum.timer", "datum-boot.timer"})
-
 _AGENT: Final = (
     "/etc/datum",
-    *sorted(f"/etc/systemd/system/{unit}{folder}" for unit in _AGENT_UNITS for folder in ("", ".d")),
+    *sorted(f"/etc/systemd/system/{unit}{folder}" for unit in SHIPPED for folder in ("", ".d")),
     "/var/lib/datum",
 )
 
@@ -132,7 +130,7 @@ def is_kept_for_ever(path: str) -> bool:
 
 def is_of_agent(path: str) -> bool:
     """Whether a path is the agent's own, wherever the service manager links its units from."""
-    is_unit = path.rpartition("/")[2] in _AGENT_UNITS and is_below(path, "/etc/systemd/system")
+    is_unit = path.rpartition("/")[2] in SHIPPED and is_below(path, "/etc/systemd/system")
     return bool(_AT_AGENT.match(path)) or is_unit
 
 

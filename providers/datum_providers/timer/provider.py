@@ -146,5 +146,5 @@ class TimerProvider:
             "",
             f"{name}.timer and {name}.service say more than a timer can declare, or say it in another way; or one is "
             "active and not enabled, or the other way round.",
-            hint=f"datum adopt unit:{name}.timer, unit:{name}.service and service:{name}.timer",
+            hint=f"datum adopt unit:{name}.timer unit:{name}.service service:{name}.timer",
         )

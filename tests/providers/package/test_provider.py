@@ -26,7 +26,7 @@ from datum_providers.package.doing import Staged
 from datum_providers.package.guarded import guards_access
 from datum_providers.package.policy import PATH, clear, left_for, policy_text
 from datum_providers.package.provider import PackageProvider
-from datum_providers.package.withheld import FOLDER
+from datum_providers.package.withheld import FOLDER, withheld_for, withhold
 from tests.providers.index import Index
 from tests.providers.package.fake_apt import MARKS, FakeApt, Stanza
 
@@ -318,6 +318,28 @@ def test_what_a_kill_left_withheld_is_found_by_the_policy(is_written: bool) -> N
     host.add_directory(f"{FOLDER}/gone.service.d")
     assert clear(host.writer())
     assert [path for path in host.files if path.startswith(f"{FOLDER}/") or path == PATH] == []
+
+
+def test_what_a_kill_left_withheld_is_found_without_the_policy_too() -> None:
+    """Somebody had removed that, and a unit was not started until the next boot, which nobody was told."""
+    apt = FakeApt({"app": ["1"]})
+    host = arranged(apt, Stanza("app"))
+    host.add_directory(f"{FOLDER}/other.service.d")
+    host.add_file(f"{FOLDER}/other.service.d/other.conf", b"")
+    host.add_file(f"{FOLDER}/plain.service", b"")
+    withhold(host.writer(), ["app.service", "other.service"], ["two", "app"])
+    assert withheld_for(host.reader()) == {"app", "two"}
+    seen = PROVIDER.observe(host.reader(), {"app": related("app", AROUND)})["app"]
+    assert isinstance(seen, Present)
+    assert seen.fields["residue"] is True
+    writer = commit(host, related("app", AROUND))
+    assert any("interrupted transaction" in remark for remark in writer.remarks)
+    assert [path for path in host.files if path.startswith(f"{FOLDER}/")] == [
+        f"{FOLDER}/other.service.d",
+        f"{FOLDER}/other.service.d/other.conf",
+        f"{FOLDER}/plain.service",
+    ]
+    assert not clear(host.writer())
 
 
 def test_without_a_service_manager_nothing_is_started() -> None:

@@ -159,8 +159,14 @@ def test_it_comes_after_configuration_of_its_name_that_it_does_not_list() -> Non
     found = PROVIDER.edges(service("app@one", restart_on=["file:/etc/app/b"], reload_on=["file:/etc/app/c"]), index)
     assert found == tuple(
         ImplicitEdge(of(f"file:{path}"), "configuration of its name", DependencyKind.AFTER, soft=True)
-        for path in ("/etc/app", "/etc/app.conf", "/etc/default/app", "/etc/app/a")
+        for path in ("/etc/app.conf", "/etc/default/app", "/etc/app", "/etc/app/a")
     )
+
+
+def test_options_of_all_services_are_not_those_of_one_that_is_called_default() -> None:
+    places = ("/etc/default", "/etc/default/app", "/etc/default/default", "/etc/default.conf")
+    found = PROVIDER.edges(service("default"), index_of({f"path {path}": f"file:{path}" for path in places}))
+    assert [str(edge.target) for edge in found] == ["file:/etc/default.conf", "file:/etc/default/default"]
 
 
 def test_a_socket_does_not_come_after_itself() -> None:

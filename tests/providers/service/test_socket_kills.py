@@ -7,6 +7,7 @@ import pytest
 from tests.harness.booted import Booted
 from tests.harness.plugin import AgentBind
 from tests.host.inside import python
+from tests.proofs.owed_host import SETTLE
 
 _AGENT: Final = """
     import os
@@ -56,7 +57,7 @@ def test_a_service_that_nobody_declares_runs_again(
     began = shown("back.service", "InvocationID"), shown("app.socket", "InvocationID")
     assert python(booted, agent_bind, _AGENT % how) == -9
     assert (shown("back.service", "ActiveState"), shown("app.socket", "ActiveState")) == ("deactivating", between)
-    sh('touch /run/go; while [ -n "$(systemctl list-jobs --no-legend)" ]; do sleep 0.05; done')
+    sh(f"touch /run/go; {SETTLE}")
     assert sh("systemctl is-active app.socket back.service") == "active\nactive"
     assert shown("back.service", "InvocationID") != began[0]
     assert shown("app.socket", "InvocationID") != began[1]

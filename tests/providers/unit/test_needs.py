@@ -73,7 +73,10 @@ def test_a_service_is_not_restarted_after_a_change_of_its_environment_file() -> 
     provider = ServiceProvider()
     index = index_of({**DECLARED, f"path {SYSTEM}/app.service": "unit:app.service"})
     service = provider.relate(provider.parse("app", {}), index)
-    assert {str(edge.target) for edge in provider.edges(service, index)} == {"unit:app.service", "file:/etc/default/app"}
+    assert {str(edge.target) for edge in provider.edges(service, index)} == {
+        "unit:app.service",
+        "file:/etc/default/app",
+    }
     assert provider.triggers(service) == {}
 
 

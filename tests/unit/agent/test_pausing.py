@@ -91,7 +91,8 @@ def test_what_is_no_resource_is_refused(text: str, what: str) -> None:
 def words(pause: Pause | None, now: int) -> list[tuple[str, str, str, str]]:
     wanted = Wanted(manifest(), graph_of(declare("fake:b")), MemoryTree({}), Machine())
     trail = (declared_by(1, declare("fake:a")),)
-    settings = evolve(read_settings(Options(repo="/r", host="web1", root="/tmp")), where=" --root /r")
+    # Below that root nobody can put a configuration.
+    settings = evolve(read_settings(Options(repo="/r", host="web1", root="/proc")), where=" --root /r")
     found = pause_words(pause, now, wanted, trail, settings, {"fake"})
     return [(item.code, str(item.severity), item.detail, item.hint) for item in found]
 
@@ -116,7 +117,7 @@ def test_a_type_that_there_is_none_of_is_a_warning_of_its_own() -> None:
     _, unknown = words(evolve(SOME, only=(rid("bogus:*"), rid("fake:a"))), NOON)
     assert unknown[:2] == ("pause-names-no-type", str(Severity.WARNING))
     assert unknown[2] == "bogus:*: nothing is paused by that. The types are fake."
-    assert "correct 'only' in /tmp/var/lib/datum/pause.yaml" in unknown[3]
+    assert "correct 'only' in /proc/var/lib/datum/pause.yaml" in unknown[3]
 
 
 @pytest.mark.parametrize(("now", "codes"), [(0, ["pause-over"]), (TOLD_FOR - 1, ["pause-over"]), (TOLD_FOR, [])])

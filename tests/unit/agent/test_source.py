@@ -6,9 +6,17 @@ from typing import Any
 
 import pytest
 
+from datum.agent.anchor import is_anchored
+from datum.agent.resolver import descent
 from datum.agent.resolver.own import OwnManifests
+from datum.agent.source import is_behind
+from datum.diagnostics import Diagnostic
+from datum.errors import RepositoryError, RevisionRefusedError
 from datum.model.fleet import FleetHeader
+from datum.model.revision import Revision
 from datum.model.source import SourceTree
+from datum.repository.mirror import Mirror
+from datum.repository.objects import ObjectReader
 from tests.passes.scene import OTHER_FLEET_ID, Scene
 
 A = {"file:/etc/a": {"content": "a\n"}}
@@ -97,6 +105,53 @@ def test_no_file_is_read_of_what_does_not_descend(scene: Scene, monkeypatch: pyt
     monkeypatch.setattr(OwnManifests, "header", watched)
     assert codes(refused(scene)) == ["not-a-descendant"]
     assert head not in read
+
+
+def test_what_is_too_far_from_the_accepted_revision_is_refused_and_drift_is_repaired(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended the pass as an invalid revision; and the command of the hint leads there."""
+    asked = ObjectReader.is_descendant
+
+    def proved(self: ObjectReader, commit: str, ancestor: str) -> bool:
+        found = asked(self, commit, ancestor)
+        return found and descent.prove_descent(commit, ancestor, self.read) is not None
+
+    monkeypatch.setattr(ObjectReader, "is_descendant", proved)
+    monkeypatch.setattr(descent, "COMMIT_LIMIT", 1)
+    middle, head = scene.commit(B), scene.commit({"file:/etc/a": {"content": "c\n"}})
+    scene.write("/etc/a", "drift\n")
+    report = refused(scene)
+    assert codes(report) == ["descent-too-long"]
+    (found,) = report["source"]["diagnostics"]
+    assert "Still enforced: " in found["detail"]
+    assert found["hint"].endswith("datum apply --rev COMMIT")
+    assert scene.read("/etc/a") == "a\n"
+    # The branch is still too far away then, which is told; afterwards it is not.
+    assert (scene.run("apply", "--rev", middle).code, scene.read("/etc/a")) == (76, "b\n")
+    assert scene.run("apply").code == 0
+    assert (scene.read("/etc/a"), scene.pointer["accepted"]) == ("c\n", head)
+
+
+class FarMirror(Mirror):
+    """One that cannot show what it was asked for."""
+
+    def __init__(self, error: RepositoryError) -> None:
+        self.error = error
+
+    def is_descendant(self, revision: Revision, ancestor: Revision) -> bool:
+        raise self.error
+
+
+def test_what_is_too_far_for_a_proof_has_the_cure_of_who_asked() -> None:
+    """A copy that lags far behind is passed over; a host that accepted nothing cannot follow a commit between both."""
+    found = Diagnostic(code="descent-too-long", summary="s", detail="d", hint="datum apply --rev COMMIT")
+    one, other = Revision("1" * 40), Revision("2" * 40)
+    assert is_behind(FarMirror(RevisionRefusedError(found)), one, other)
+    assert not is_behind(FarMirror(RepositoryError(found)), one, other)
+    with pytest.raises(RevisionRefusedError) as caught:
+        is_anchored(FarMirror(RevisionRefusedError(found)), one, other)
+    assert "--anchor" in caught.value.diagnostics[0].hint
 
 
 def test_unreachable_source_keeps_the_enforced_revision(scene: Scene) -> None:

@@ -16,16 +16,19 @@ from datum.agent.wiring import (
     lasting_store,
     open_hosts,
     opener,
+    own_places,
     shared_directories,
     source_account,
 )
 from datum.errors import SettingsError, StateError, UsageError
+from datum.graph.targets import PROTECTED_PATHS
 from datum.model.content import Content
 from datum.model.graph import Target
 from datum.model.observation import Machine
 from datum.model.pointer import Pointer, TrailEntry
 from datum.provider.host import CommandOutcome, FileWrite, HostError
 from datum.repository.mirror import Mirror
+from datum.state.lock import HOST_LOCK
 from datum.state.pointer_file import read_pointer, write_pointer
 from datum.testing.trees import MemoryTree
 from tests.unit.fakes import HOST, declare, graph_of, manifest, revision, rid
@@ -126,6 +129,13 @@ def test_own_places_are_protected(settings: Settings) -> None:
         for path in ("/var/lib/datum/pointer.json", "/etc/datum/agent.yaml"):
             with pytest.raises(HostError):
                 hosts.writer(WANTED).write_file(path, FileWrite(Content.from_bytes(DATA)))
+
+
+def test_the_lock_of_the_host_is_protected_where_passes_hold_it(settings: Settings) -> None:
+    """Without its name it would keep no other pass out."""
+    assert str(HOST_LOCK) in own_places(evolve(settings, root="/"))
+    assert str(HOST_LOCK) not in own_places(settings)
+    assert str(HOST_LOCK) in PROTECTED_PATHS
 
 
 def test_root_that_is_gone_is_a_usage_error(settings: Settings) -> None:

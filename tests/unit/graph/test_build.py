@@ -292,7 +292,7 @@ def test_a_neighbour_that_raises_is_a_breach() -> None:
 # --- the agent's own places (3.4) ---
 
 
-@pytest.mark.parametrize("place", ["/etc/datum", "/var/lib/datum"])
+@pytest.mark.parametrize("place", ["/etc/datum", "/var/lib/datum", "/run/datum.lock"])
 @pytest.mark.parametrize("kind", ["leaf", "folder"])
 @pytest.mark.parametrize("below", ["", "/agent.yaml", "/a/b"])
 @pytest.mark.parametrize("absent", [True, False])
@@ -311,6 +311,7 @@ def test_the_agents_places_are_no_target_nor_what_lies_below_them(
         ("leaf:/var", False),
         ("leaf:/var/lib", False),
         ("folder:/var/lib", True),
+        ("folder:/run", True),
         ("folder:/", True),
     ],
 )
@@ -318,7 +319,9 @@ def test_a_parent_of_the_agents_places_is_neither_replaced_by_a_leaf_nor_removed
     assert codes(declare(name, absent=absent)) == [("protected-path", name)]
 
 
-@pytest.mark.parametrize("name", ["folder:/var/lib", "folder:/", "leaf:/etc/datum.conf", "leaf:/var/lib/datums"])
+@pytest.mark.parametrize(
+    "name", ["folder:/var/lib", "folder:/", "folder:/run", "leaf:/etc/datum.conf", "leaf:/var/lib/datums"]
+)
 def test_a_parent_that_stays_and_a_neighbour_are_fine(name: str) -> None:
     assert order(declare(name)) == [name]
 

@@ -1,21 +1,25 @@
 """Orphans whose place or surroundings the target decides about: taken over, taken along, cleared, out of reach."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from attrs import evolve
 
+from datum.model.graph import Target
 from datum.model.manifest import Hazard, LimitClass, Limits, OnRemoval, Resource
 from datum.model.observation import Absent, Observation, Present
-from datum.model.plan import HoldReason, Label, Orphan, OrphanState, Plan
+from datum.model.plan import Change, HoldReason, Label, Operation, Orphan, OrphanState, Plan, Step
 from datum.planner.ground import find_unreachable
+from datum.planner.inputs import Declaration
 from datum.planner.plan import plan_pass, relabel
-from datum.provider.contract import AnyProvider
+from datum.provider.contract import AnyProvider, Removal
 from tests.unit.fakes import (
     HIDDEN,
     IN_SYNC,
     OTHER,
     PROVIDERS,
+    Fake,
+    Want,
     declare,
     declared_by,
     given,
@@ -25,6 +29,7 @@ from tests.unit.fakes import (
     odd,
     plan_of,
     raising,
+    revision,
     rid,
 )
 
@@ -186,6 +191,48 @@ def test_what_a_limit_holds_after_labels_are_known_is_kept_again() -> None:
     assert all(action.hold is not None and action.hold.limit is LimitClass.CHANGED for action in second.actions)
     assert words(second) == {"folder:/x": (OrphanState.KEPT, "taken_over")}
     assert relabel(second, again).orphans is second.orphans
+
+
+class Part(Fake):
+    """A part of a file, and of nothing that anybody made; the file itself is shared."""
+
+    type_name: ClassVar[str] = "part"
+
+    def targets(self, desired: Want) -> tuple[Target, ...]:
+        shared = (Target("path", "/parts", shared=True), Target("made_path", "/made", shared=True))
+        return (Target("part", desired.name), *shared)
+
+    def removal(self, desired: Want) -> Removal:
+        return Removal.DELETE
+
+
+def clearing(*takes: str, old: Resource, **others: Any) -> Plan:
+    """Plan a target that takes parts away which nobody declares; one of them was declared before."""
+    step = Step(Operation.UPDATE, (Change("unmanaged", takes, ()),), takes=takes)
+    providers = {**odd(plan=lambda *_: step), "part": Part()}
+    before = graph_of(old, providers=providers)
+    trail = (Declaration(revision(1), before.nodes, before.order),)
+    parts: dict[str, Any] = {"providers": providers, "trail": trail, "orphans": {str(old.id): IN_SYNC}, **others}
+    return plan_of(declare("odd:/clears"), seen={"odd:/clears": OTHER}, **parts)
+
+
+def test_what_is_no_path_is_taken_by_space_and_key() -> None:
+    """It goes by its own rules, counts once, and is not taken where a revision protects it."""
+    plan = clearing("part:a", "part:b", old=declare("part:a"), limits=Limits(2))
+    assert [(action.takes, action.hold) for action in plan.actions] == [((), None), (("part:b",), None)]
+    assert names(plan.actions) == ["part:a", "odd:/clears"]
+    plan = clearing("part:a", "part:b", old=declare("part:a", protect=True))
+    assert plan.verdicts[rid("odd:/clears")].blocked_by == rid("part:a")
+    (action,) = clearing("part:a", old=declare("part:a", protect=True, on_removal=OnRemoval.KEEP)).actions
+    assert action.hold is not None
+    assert action.hold.reason is HoldReason.PROTECT
+
+
+def test_what_shares_a_file_goes_without_it() -> None:
+    kept = declare("part:a", on_removal=OnRemoval.KEEP)
+    assert words(clearing("part:a", old=kept)) == {"part:a": (OrphanState.REMOVE, "taken_along")}
+    for others in ("part:b", "made_path:/made"):
+        assert words(clearing(others, old=kept)) == {"part:a": (OrphanState.KEPT, "on_removal")}
 
 
 # --- cleared by an exclusive directory ---

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from datum.provider.host import Command, CommandOutcome
+from datum.repository import ssh
 from datum.repository.https import https_route
 from datum.repository.remote import Remote
 from datum.repository.route import Download, bounded, confined
@@ -24,8 +25,6 @@ def test_no_core_is_written_of_what_knows_a_secret(start: tuple[str, ...]) -> No
 
 
 def test_whatever_talks_to_a_server_is_started_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from datum.repository import ssh
-
     monkeypatch.setattr(ssh, "check_key", lambda *_: None)
     monkeypatch.setattr(ssh, "check_readable", lambda *_: None)
     commands: list[Command] = []

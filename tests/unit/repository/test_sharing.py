@@ -1,10 +1,12 @@
 """One group may read a store, and nobody else."""
 
+import errno
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
+from typing import Any, NoReturn, cast
 
 import pytest
 from attrs import evolve
@@ -111,8 +113,8 @@ def test_what_a_pass_renames_meanwhile_is_passed_over(tmp_path: Path, monkeypatc
     packs = state / "mirror.git/objects/pack"
     walk = os.walk
 
-    def watched(top: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-        for folder, folders, names in walk(top):
+    def watched(top: Path, **options: Any) -> Iterator[tuple[str, list[str], list[str]]]:
+        for folder, folders, names in walk(top, **options):
             gone = ["tmp_pack_x"] if Path(folder) == packs else []
             yield folder, folders, gone + names
         yield str(packs / "gone"), [], ["x"]
@@ -126,7 +128,7 @@ def test_what_is_handed_over_may_go_meanwhile(tmp_path: Path, monkeypatch: pytes
     state = made(tmp_path)
     walk = os.walk
 
-    def watched(top: Path, *, topdown: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+    def watched(top: Path, *, topdown: bool = True, **_: Any) -> Iterator[tuple[str, list[str], list[str]]]:
         for folder, folders, names in walk(top, topdown=topdown):
             yield folder, folders, (["gone"] if topdown else []) + names
 
@@ -172,6 +174,47 @@ def test_what_it_may_not_read_is_read_in_a_copy_and_keeps_its_rights(tmp_path: P
     share_store(state / "mirror.git", GROUP)
     state.chmod(0o700)
     borrow("above")
+
+
+def test_a_copy_is_of_one_moment_although_a_pass_repacks_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The old packs were gone and the new one was not seen: the plan then said that the mirror is damaged."""
+    state, place, walk = made(tmp_path), tmp_path / "place", os.walk
+    packs, walks = state / "mirror.git/objects/pack", 0
+
+    def repacked(top: Path, **options: Any) -> Iterator[tuple[str, list[str], list[str]]]:
+        nonlocal walks
+        walks += 1
+        found = list(walk(top, **options))
+        if walks == 1:
+            (packs / "pack-y.pack").write_bytes(b"PACK")
+            (packs / "pack-x.pack").unlink()
+        yield from found
+
+    place.mkdir()
+    # The folder above is shut for the group: rights are not walked for, and the copy is.
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "walk", repacked)
+        copy = borrowed(state / "mirror.git", place, GROUP)
+    assert [path.name for path in (copy / "objects/pack").iterdir()] == ["pack-y.pack"]
+    assert (modes(copy).keys(), walks) == (modes(state / "mirror.git").keys(), 2)
+
+
+def test_what_cannot_be_copied_names_the_folder_that_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not the mirror, which is only read."""
+
+    def full(source: Path, *_: object, **__: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(source))
+
+    state, place = made(tmp_path), tmp_path / "place"
+    place.mkdir()
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(StateError) as caught:
+        borrowed(state / "mirror.git", place, GROUP)
+    (found,) = caught.value.diagnostics
+    assert (found.code, "TMPDIR" in found.hint) == ("no-temporary-folder", True)
+    assert f"into {place}: No space left" in found.detail
 
 
 class Opened:

@@ -1,5 +1,6 @@
 """The pass lock among processes: one at a time, equal ones share, nobody's death matters."""
 
+import errno
 import json
 import multiprocessing
 import os
@@ -12,9 +13,11 @@ from collections.abc import Callable, Iterator
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NoReturn
 
 import pytest
 
+from datum.diagnostics import SourceLocation
 from datum.errors import ExitCode, PassInProgressError, StateError
 from datum.model.result import PassOutcome
 from datum.model.trigger import Asked, Trigger, TriggerKind
@@ -417,21 +420,62 @@ def test_passes_of_two_state_directories_take_turns_where_they_share_a_host(tmp_
         with pytest.raises(PassInProgressError) as caught:
             acquire(other, "one", wait=0, host_lock=host)
         assert f"a pass with the state directory {state} comes first" in str(caught.value)
+        assert f"`datum status --state-dir {state}`" in caught.value.diagnostics[0].hint
         assert queued(other) == []
         running(acquire(other, "one", wait=0)).release()
     running(acquire(other, "one", wait=0, host_lock=host)).release()
     child = os.fork()
     if not child:
-        acquire(state, "one", wait=0, host_lock=host)
-        os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            acquire(state, "one", wait=0, host_lock=host)
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
     with running(acquire(other, "one", wait=0, host_lock=host)):
         assert host.read_text().startswith(f"{other}\n")
     assert host.stat().st_mode & 0o777 == 0o600
-    with pytest.raises(StateError):
-        acquire(state, "one", wait=0, host_lock=tmp_path / "none" / "host.lock")
+    (tmp_path / "link").symlink_to(host)
+    for unusable in (tmp_path / "none" / "host.lock", tmp_path / "link"):
+        with pytest.raises(StateError) as broken:
+            acquire(state, "one", wait=0, host_lock=unusable)
+        (found,) = broken.value.diagnostics
+        assert found.hint.startswith(f"remove {unusable} unless")
+        assert found.location == SourceLocation(str(unusable))
     with running(acquire(state, "one", wait=0)):
         pass
+
+
+def test_who_waits_for_another_state_directory_leaves_no_trace_of_each_attempt(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty times a second it took its own lock, and left a function that every later fork called."""
+    other, host = tmp_path / "other", tmp_path / "host.lock"
+    hooks: list[object] = []
+    asked: list[bool] = []
+    monkeypatch.setattr(os, "register_at_fork", lambda **functions: hooks.append(functions))
+
+    def stopped() -> bool:
+        asked.append((other / "lock").exists())
+        return len(asked) == 5
+
+    with running(acquire(state, "one", wait=0, host_lock=host)):
+        assert len(hooks) == 3
+        hooks.clear()
+        with pytest.raises(PassInProgressError):
+            acquire(other, "one", wait=None, stopped=stopped, host_lock=host)
+    assert (asked, len(hooks)) == ([False] * 5, 1)
+
+
+def test_what_fails_after_the_lock_was_taken_gives_it_back(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise OSError(errno.EIO, "nothing can be read")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(_Request, "_companions", fail)
+        with pytest.raises(StateError):
+            acquire(state, "one", wait=0)
+    assert queue_names(state) == ["mutex"]
+    running(acquire(state, "one", wait=0)).release()
 
 
 def test_a_request_whose_turn_does_not_come_is_75_and_leaves_the_queue(state: Path) -> None:

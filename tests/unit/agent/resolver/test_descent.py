@@ -1,6 +1,7 @@
 """A resolver that lies about descent: a yes is believed only with the commits between, each hashed and looked at."""
 
 import hashlib
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from datum.agent.resolver.asked import AskedManifests
 from datum.agent.resolver.asking import Conversation
 from datum.agent.resolver.descent import parents, prove_descent, require_descent
 from datum.agent.resolver.strict import MalformedError
-from datum.errors import FleetError, InternalError
+from datum.errors import InternalError, RepositoryError, RevisionRefusedError
 from datum.registry.discover import find_providers
 from datum.repository.objects import ObjectReader
 from tests.git_repository import GitRepository
@@ -47,6 +48,8 @@ def test_every_commit_between_proves_it_whatever_the_format_of_objects() -> None
     require_descent(HEAD, FLOOR, GOOD)
     require_descent(FIRST, FLOOR, FIRST_BYTES)
     require_descent(HEAD, HEAD, b"")
+    with pytest.raises(MalformedError):
+        require_descent(HEAD, HEAD, GOOD)
     floor = "f" * 64
     head, data = whole(floor, algorithm="sha256")
     require_descent(head, floor, data)
@@ -116,15 +119,61 @@ def test_a_proof_has_bounds_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> No
 
     assert prove() == GOOD
     monkeypatch.setattr(descent, "PROOF_LIMIT", len(GOOD) - 1)
-    with pytest.raises(FleetError, match="too far"):
+    with pytest.raises(RevisionRefusedError, match="too long"):
         prove()
     monkeypatch.setattr(descent, "PROOF_LIMIT", len(GOOD))
     monkeypatch.setattr(descent, "COMMIT_LIMIT", 2)
-    with pytest.raises(FleetError) as caught:
+    with pytest.raises(RevisionRefusedError) as caught:
         prove()
     assert caught.value.diagnostics[0].code == "descent-too-long"
     with pytest.raises(MalformedError):
         require_descent(HEAD, FLOOR, GOOD)
+
+
+@pytest.mark.parametrize("bound", ["COMMIT_LIMIT", "PROOF_LIMIT"])
+def test_looking_for_the_way_has_an_end(monkeypatch: pytest.MonkeyPatch, bound: str) -> None:
+    """The whole history was read first; and where git's answer and the commits differ it was a bug of datum."""
+    monkeypatch.setattr(descent, bound, 2 if bound == "COMMIT_LIMIT" else 1000)
+    read = 0
+    times: list[int] = []
+    time_of = descent._time
+
+    def timed(data: bytes) -> int:
+        """For each parent of a commit of many MiB, with hundreds of thousands of them, it would take hours."""
+        times.append(time_of(data))
+        return times[-1]
+
+    monkeypatch.setattr(descent, "_time", timed)
+
+    def endless(one: str) -> bytes:
+        nonlocal read
+        read += 1
+        several = [hashlib.sha1(f"{one}{number}".encode()).hexdigest() for number in range(3)]
+        return whole(*several)[1].partition(b"\0")[2]
+
+    with pytest.raises(RevisionRefusedError) as caught:
+        prove_descent(HEAD, FLOOR, endless)
+    assert (caught.value.diagnostics[0].code, read < 20) == ("descent-too-long", True)
+    assert times == [0] * read
+    with pytest.raises(RepositoryError) as damaged:
+        prove_descent(HEAD, FLOOR, lambda _: whole()[1].partition(b"\0")[2])
+    assert damaged.value.diagnostics[0].code == "object-damaged"
+
+
+@pytest.mark.parametrize("line", ["x\n", f"parent {'0' * 40}\n", "parent"], ids=["message", "parents", "no line"])
+def test_a_large_commit_takes_no_memory_of_the_agent(line: str) -> None:
+    """Whoever can push chooses how large it is and what it holds, before anybody has judged it."""
+    many = line * (3_000_000 // len(line))
+    text = many if line.startswith("parent ") else f"parent {FLOOR}\nauthor a <a> 0 +0000\n\n{many}"
+    data = f"tree {TREE}\n{text}parent {FLOOR}\n\nm".encode()
+    made = b"commit %d\0" % len(data) + data
+    commit = hashlib.sha1(made).hexdigest()
+    tracemalloc.start()
+    try:
+        require_descent(commit, FLOOR, made)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_commits_of_git_prove_it_across_merges(tmp_path: Path) -> None:
