@@ -149,7 +149,9 @@ def test_h3_who_starts_the_unit_by_hand_is_no_timer(
     assert "next pass   none by itself: datum.timer is inactive" in host.fleet.datum(host.machine, "status")
     host.machine.run(["systemctl", "start", "datum.timer"])
     (line,) = [line for line in host.fleet.datum(host.machine, "status").splitlines() if "next pass" in line]
-    assert host.show("datum.timer", "NextElapseUSecRealtime") in line
+    _, day, time, zone = host.show("datum.timer", "NextElapseUSecRealtime").split()
+    assert zone == "UTC"
+    assert f"{day}T{time}Z" in line
 
 
 def test_h3_who_asks_makes_no_other_pass(scene: Scene, odd_types: Path) -> None:

@@ -116,8 +116,9 @@ def disk(machine: Machine, *, but: Collection[str] = ()) -> dict[str, tuple[Chan
 
 
 def reports(machine: Machine) -> list[dict[str, Any]]:
-    """Return the reports on the host, oldest first."""
-    listed = machine.run(["sh", "-c", f"cat {REPORTS}/*.json 2>/dev/null | tr -d '\\n'"], check=False).stdout
+    """Return the reports on the host, oldest first: by their times, since the names of one second differ by a pid."""
+    by_time = f"cd {REPORTS} && ls -tr | grep json$ | xargs -r cat | tr -d '\\n'"
+    listed = machine.run(["sh", "-c", by_time], check=False).stdout
     decoder, found, place = json.JSONDecoder(), [], 0
     while place < len(listed):
         value, place = decoder.raw_decode(listed, place)

@@ -32,6 +32,7 @@ PROGRAMS: Final = {
     "make": 'mkdir "$2/bin" && echo built > "$2/bin/app"',
     "openssl": "exit 1",
     "/opt/app/bin/migrate": 'cd /srv/migrated; if [ -n "$1" ]; then [ ! -e done ]; else : > done; fi',
+    "visudo": "cat /etc/sudoers.d/*",
     "/usr/sbin/nginx": "[ -s /etc/nginx/nginx.conf ]",
 }
 TOOLS: Final = ("sh", "cat", "grep", "mkdir", "mv", "rm", "tar")
