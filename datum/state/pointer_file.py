@@ -42,8 +42,8 @@ _KEYS: Final = (
     "sealed",
 )
 _RESTORE: Final = (
-    "restore the file from a backup, or move it away: `datum status` then says how to enrol this host again; datum "
-    "forgets which revisions it enforced here, so what they left is not removed and an older revision is not refused"
+    "restore the file from a backup, or move it away: the next command then says how to enrol this host again; it is "
+    "forgotten which revisions were enforced here, so what they left is not removed and an older one is not refused"
 )
 
 

@@ -60,23 +60,9 @@ def not_configured(scene: Scene, options: Sequence[str]) -> str:
     return said(scene.run("status", *options, "--json"))
 
 
-def damaged(scene: Scene, options: Sequence[str]) -> str:
-    pointer = next(iter(scene.root.glob("**/pointer.json")), None)
-    if pointer is None:
-        assert scene.run("init", "--repo", scene.url, "--host", HOST, "--no-timer", *options).code == 0
-        (pointer,) = scene.root.glob("**/pointer.json")
-    pointer.write_text("{")
-    return said(scene.run("status", "--repo", scene.url, "--host", HOST, *options, "--json"))
-
-
 def renamed(scene: Scene, options: Sequence[str]) -> str:
     assert scene.run("init", "--repo", scene.url, "--host", HOST, "--no-timer", *options).code == 0
     return said(scene.run("apply", "--repo", scene.url, "--host", "web2", *options, "--json"))
-
-
-def init_again(scene: Scene, options: Sequence[str]) -> str:
-    damaged(scene, options)
-    return said(scene.run("init", "--repo", scene.url, "--host", HOST, "--no-timer", *options, "--json"))
 
 
 def status_line(scene: Scene, options: Sequence[str]) -> str:
@@ -86,7 +72,7 @@ def status_line(scene: Scene, options: Sequence[str]) -> str:
 
 
 @pytest.mark.parametrize("options", [(), ("--state-dir", STATE)], ids=["plain", "state"])
-@pytest.mark.parametrize("ask", [not_enrolled, not_configured, damaged, renamed, init_again, status_line])
+@pytest.mark.parametrize("ask", [not_enrolled, not_configured, renamed, status_line])
 def test_every_hint_of_init_stays_below_the_root(
     scene: Scene, ask: Callable[[Scene, Sequence[str]], str], options: tuple[str, ...]
 ) -> None:

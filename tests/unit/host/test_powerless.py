@@ -272,7 +272,10 @@ def test_signals_of_the_terminal_do_not_end_it() -> None:
 
 def test_ending_it_again_tells_the_same() -> None:
     child = start_powerless(idle, IDENTITY, BOUNDS)
-    assert child.end() == child.end() == child.wait() == -signal.SIGKILL
+    ended = child.end()
+    # It may have seen that nobody asks any more before the signal came.
+    assert ended in {0, -signal.SIGKILL}
+    assert child.end() == child.wait() == ended
 
 
 def test_a_step_that_is_refused_is_told_and_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -234,7 +234,7 @@ def test_damage_never_reads_as_first_contact_and_says_what_to_do(path: Path) -> 
     hint = error.diagnostics[0].hint
     assert "backup" in hint
     # `datum init` alone ends in lost state on a host that has reports; `status` has the whole line.
-    assert "`datum status`" in hint
+    assert "the next command then says how to enrol this host" in hint
     assert "datum init" not in hint
 
 
