@@ -1,8 +1,6 @@
 """`python -m datum`."""
 
-import sys
-
-from datum.cli.main import main
+from datum.cli.main import command
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()
