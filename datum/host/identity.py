@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import Final
 
 from attrs import frozen
 
@@ -16,8 +17,10 @@ class Actor:
     gid: int
 
 
-@contextlib.contextmanager
-def acting_as(actor: Actor | None) -> Iterator[None]:
+_AS_IT_IS: Final = contextlib.nullcontext()
+
+
+def acting_as(actor: Actor | None) -> contextlib.AbstractContextManager[None]:
     """Create, link and rename with the rights of this user; with the process's own if None.
 
     The kernel takes root's file capabilities from the thread meanwhile (capabilities(7)). Only the calling thread
@@ -26,9 +29,11 @@ def acting_as(actor: Actor | None) -> Iterator[None]:
     Raises:
         HostError: the system did not take it, as for a process that is not root.
     """
-    if actor is None:
-        yield
-        return
+    return _AS_IT_IS if actor is None else _acting_as(actor)
+
+
+@contextlib.contextmanager
+def _acting_as(actor: Actor) -> Iterator[None]:
     # Only where a user's directory is written: it costs milliseconds.
     import ctypes
 

@@ -71,13 +71,16 @@ class ObjectReader:
             FleetError: it is larger than `OBJECT_LIMIT`.
             RepositoryError: it is missing or damaged.
         """
-        odb = self._open().odb
+        # A pack of a few kilobytes can say gigabytes of zeros: asked for before it is read.
+        size = self.size(object_id)
+        if size > OBJECT_LIMIT:
+            raise too_large(f"Object {object_id} in {self.path}", size)
+        return self._whole(object_id)
+
+    def _whole(self, object_id: str) -> bytes:
+        """Return the bytes of an object whose size is known to be no harm."""
         try:
-            # A pack of a few kilobytes can say gigabytes of zeros: asked for before it is read.
-            size = odb.read_header(object_id)[1]
-            if size > OBJECT_LIMIT:
-                raise too_large(f"Object {object_id} in {self.path}", size)
-            return odb.read(object_id)[1]
+            return bytes(self._open().odb.read(object_id)[1])
         except _FAILURES as error:
             raise self._broken(object_id, error) from error
 
@@ -91,7 +94,9 @@ class ObjectReader:
             RepositoryError: it is missing or damaged.
         """
         size = self.size(object_id)
-        if size <= WHOLE_LIMIT or self._open_output is None:
+        if size <= WHOLE_LIMIT:
+            return self._whole(object_id)
+        if self._open_output is None:
             return self.read(object_id)
         argv = ("git", f"--git-dir={self._open().path}", "cat-file", "blob", object_id)
         try:

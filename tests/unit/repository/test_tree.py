@@ -234,7 +234,8 @@ def test_a_path_of_many_folders_that_is_there(repository: GitRepository) -> None
 
 def test_an_object_of_gigabytes_is_refused_unread(repository: GitRepository, monkeypatch: pytest.MonkeyPatch) -> None:
     """A pack of a few kilobytes can say gigabytes of zeros: a plan took minutes and all memory."""
-    monkeypatch.setattr("datum.repository.objects.OBJECT_LIMIT", 1000)
+    for limit in ("OBJECT_LIMIT", "WHOLE_LIMIT"):
+        monkeypatch.setattr(f"datum.repository.objects.{limit}", 1000)
     commit = repository.commit({"small": b"0" * 1000, "large": b"0" * 1001})
     tree = clone_tree(repository.path, commit)
     assert tree.read("small") == b"0" * 1000
