@@ -166,7 +166,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
 
     spy(GitTree, "read", found.asked)
     spy(GitTree, "open_blob", found.asked)
-    spy(ObjectReader, "read", found.objects)
+    spy(ObjectReader, "_whole", found.objects)
     return found
 
 
