@@ -220,18 +220,8 @@ def look(intent: Intent, ports: Ports) -> Seen:
         FleetError: the revision declares nothing that can be enforced on this host.
         StateError: there is no temporary folder.
     """
-    settings = intent.settings
-    with (
-        temporary_folder() as place,
-        Mirror.open(
-            settings.state_dir,
-            ports.run,
-            open_objects=ports.manifests.objects,
-            temporary=Path(place),
-            account=source_account(settings),
-        ) as mirror,
-    ):
-        return _seen(mirror, settings, ports, None, is_first=not intent.has_accepted)
+    with _passing_mirror(intent.settings, ports) as mirror:
+        return _seen(mirror, intent.settings, ports, None, is_first=not intent.has_accepted)
 
 
 def names(intent: Intent, ports: Ports) -> None:
@@ -243,7 +233,17 @@ def names(intent: Intent, ports: Ports) -> None:
         StateError: there is no temporary folder.
     """
     settings = intent.settings
-    account = source_account(settings)
+    with _passing_mirror(settings, ports) as mirror:
+        from_first(settings.remotes, lambda one: mirror.ask(one, settings.ref, timeout=settings.source_timeout))
+
+
+@contextmanager
+def _passing_mirror(settings: Settings, ports: Ports) -> Iterator[Mirror]:
+    """Give a mirror that leaves nothing: what is fetched for it is dropped.
+
+    Raises:
+        StateError: there is no temporary folder.
+    """
     with (
         temporary_folder() as place,
         Mirror.open(
@@ -251,10 +251,10 @@ def names(intent: Intent, ports: Ports) -> None:
             ports.run,
             open_objects=ports.manifests.objects,
             temporary=Path(place),
-            account=account,
+            account=source_account(settings),
         ) as mirror,
     ):
-        from_first(settings.remotes, lambda one: mirror.ask(one, settings.ref, timeout=settings.source_timeout))
+        yield mirror
 
 
 def _seen(mirror: Mirror, settings: Settings, ports: Ports, known: Pointer | None, *, is_first: bool) -> Seen:
